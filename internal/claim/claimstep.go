@@ -1,0 +1,320 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// claim takes the rows: in the mail server's favour first, then in the ledger, then
+// in the sheet. Whatever refuses, nothing has been written before it.
+func (p *pass) claim(ctx context.Context) (Step, error) {
+	if err := p.Mailer.Login(ctx); err != nil {
+		p.held = nil
+		return "", p.failed(err)
+	}
+	if err := p.take(ctx); err != nil {
+		return "", err
+	}
+	if len(p.held) == 0 {
+		return "", nil
+	}
+	g, err := p.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(p.held) == 0 {
+		return p.again(), nil
+	}
+	return p.stake(ctx, g)
+}
+
+// again picks once more, a few times at most.
+func (p *pass) again() Step {
+	if p.tries >= pickTries {
+		return ""
+	}
+	return StepPick
+}
+
+// take takes all chosen keys in the ledger in one transaction.
+func (p *pass) take(ctx context.Context) error {
+	p.mark8 = p.NewMark()
+	takes := make([]Take, len(p.held))
+	for i, h := range p.held {
+		h.Mark, h.Claim = p.mark8, claimText(p.order.Run.ID, p.mark8, i+1)
+		h.from = h.Claim
+		takes[i] = Take{
+			MessageKey: h.MessageKey, Claim: h.Claim, Mark: h.Mark, Range: p.order.Target.Range,
+			Tab: p.grid.Tab, Row: h.row.Number, Attempts: h.Attempts,
+		}
+	}
+	got, err := p.Ledger.Take(ctx, p.order.Run, takes)
+	if err != nil {
+		p.held = nil
+		return p.failed(fmt.Errorf("the ledger could not take the rows, so nothing was touched: %w", err))
+	}
+	var mine []*held
+	for i, h := range p.held {
+		if !got[i] {
+			p.note(h, Taken, "another run took the key first")
+			continue
+		}
+		h.State = Claimed
+		h.ClaimedAt = p.Now()
+		mine = append(mine, h)
+	}
+	p.held = mine
+	return nil
+}
+
+// look is the second read: fence, tab, zone, header and rows in one response. Rows
+// that are no longer what pick saw fall out; a header or zone that changed means
+// that nothing of the first read can be trusted.
+func (p *pass) look(ctx context.Context) (*Grid, error) {
+	ask := Ask{Tab: &p.grid.Tab, Columns: p.fit.Used(), Fence: true}
+	if len(p.grid.Rows) > wholeLook {
+		ask.Rows = withNeighbours(p.held, p.grid.FirstRow)
+	}
+	g, err := p.Sheet.Read(ctx, p.order.Target, ask)
+	if err != nil {
+		p.free(ctx, p.held, Released, "the sheet could not be read again")
+		return nil, p.failed(err)
+	}
+	if !slices.Equal(g.HeaderTexts(), p.grid.HeaderTexts()) || g.Zone != p.grid.Zone {
+		p.free(ctx, p.held, Released, "the header or time zone changed between two reads")
+		return g, nil
+	}
+	if err := p.checkRewound(ctx, g); err != nil {
+		p.free(ctx, p.held, Released, "the ledger went back in time")
+		return nil, err
+	}
+	var moved, busy []*held
+	for _, h := range p.held {
+		row, _ := rowAt(g, h.row.Number)
+		switch {
+		case p.sameRow(row, h.row):
+		case ParseStatus(row.Cell(p.fit.cols.Status).Shown).Kind == StatusSending:
+			busy = append(busy, h)
+		default:
+			moved = append(moved, h)
+		}
+	}
+	p.free(ctx, busy, Taken, "another run claimed the row between two reads")
+	p.free(ctx, moved, Released, "the row changed between two reads")
+	return g, nil
+}
+
+// withNeighbours answers the numbers of the rows and of those beside them: when
+// rows move, a claim lands on a neighbour, and what stood there must be known.
+func withNeighbours(rows []*held, header int) []int {
+	set := map[int]bool{}
+	for _, h := range rows {
+		for n := h.row.Number - 1; n <= h.row.Number+1; n++ {
+			if n > header {
+				set[n] = true
+			}
+		}
+	}
+	numbers := make([]int, 0, len(set))
+	for n := range set {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// sameRow reports whether two reads show the same row, in the columns that count.
+func (p *pass) sameRow(a, b Row) bool {
+	for _, col := range p.fit.Used() {
+		x, y := a.Cell(col), b.Cell(col)
+		if x.Kind != y.Kind || x.Shown != y.Shown || x.Value() != y.Value() {
+			return false
+		}
+	}
+	return true
+}
+
+// free lets go of rows that were taken in the ledger and never written in the
+// sheet.
+func (p *pass) free(ctx context.Context, rows []*held, o Outcome, why string) {
+	if len(rows) == 0 {
+		return
+	}
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	var ms []Move
+	for _, h := range rows {
+		ms = append(ms,
+			Move{MessageKey: h.MessageKey, Claim: h.Claim, From: []State{Claimed}, To: Returning, Event: why},
+			Move{MessageKey: h.MessageKey, Claim: h.Claim, From: []State{Returning}, To: Returned, Event: "nothing had been written in the sheet"})
+		p.note(h, o, why)
+		h.State = Returned
+	}
+	if _, err := p.Ledger.Move(ctx, p.order.Run, ms); err != nil {
+		p.log.Error("keys could not be freed now; the next run frees them", "error", err)
+	}
+	p.held = slices.DeleteFunc(p.held, func(h *held) bool { return h.State == Returned })
+}
+
+// stake writes the claim into the sheet.
+func (p *pass) stake(ctx context.Context, g *Grid) (Step, error) {
+	most := min(p.job.Wait/3, claimAgeMost)
+	for try := 1; p.age(g.Began) > most && try < pickTries; try++ {
+		again, err := p.look(ctx)
+		if err != nil {
+			return "", err
+		}
+		if len(p.held) == 0 {
+			return p.again(), nil
+		}
+		g = again
+	}
+	if p.age(g.Began) > most {
+		return "", p.tooSlow(ctx, "reading took longer than a claim may be old")
+	}
+	b, err := p.openBatch(ctx, g)
+	if err != nil {
+		p.free(ctx, p.held, Released, "the ledger could not note the claim")
+		return "", p.failed(err)
+	}
+	reply, err := p.Sheet.Claim(ctx, g, b)
+	applied, err := p.answer(ctx, g, b, reply, err)
+	if err != nil || !applied {
+		return p.again(), err
+	}
+	p.claimedAt = p.Now()
+	p.doc.Counts.Claimed = len(p.held)
+	if err := p.checkPlaces(ctx, g, reply); err != nil {
+		return "", err
+	}
+	if p.age(g.Began) > most {
+		return "", p.tooSlow(ctx, "the claim's answer came later than a claim may be old")
+	}
+	if len(p.held) == 0 {
+		return "", nil
+	}
+	return StepWait, nil
+}
+
+// tooSlow gives up the batch: whoever read before us may have claimed meanwhile.
+func (p *pass) tooSlow(ctx context.Context, detail string) error {
+	p.doubt(TooSlow, nil, detail)
+	if p.claimedAt.IsZero() {
+		p.free(ctx, p.held, Released, detail)
+	}
+	return p.stopped("too slow to confirm: " + detail)
+}
+
+// openBatch notes the claim in the ledger and makes the batch that writes it.
+func (p *pass) openBatch(ctx context.Context, g *Grid) (Batch, error) {
+	n := p.skipTo
+	for _, s := range g.Fence {
+		n = max(n, s.N)
+	}
+	n++
+	p.seen = map[string]Before{}
+	for _, row := range g.Rows {
+		if key, err := p.fit.key(row); err == nil {
+			p.seen[key] = p.fit.cols.before(row)
+		}
+	}
+	ob := OpenBatch{
+		Mark: p.mark8, Run: p.order.Run, Target: p.order.Target, Tab: g.Tab, N: n,
+		Before: map[string]Before{}, Seen: map[string]Before{},
+	}
+	b := Batch{Cols: p.fit.Used()}
+	for _, h := range p.held {
+		ob.Claims = append(ob.Claims, h.MessageKey)
+		ob.Before[h.Key] = h.Before
+		b.Rows = append(b.Rows, h.row.Number)
+		b.Cells = append(b.Cells, p.cells(h)...)
+	}
+	for _, number := range withNeighbours(p.held, g.FirstRow) {
+		if row, ok := rowAt(g, number); ok {
+			if key, err := p.fit.key(row); err == nil && ob.Before[key] == nil {
+				ob.Seen[key] = p.seen[key]
+			}
+		}
+	}
+	ledger, count, err := p.Ledger.OpenBatch(ctx, p.order.Run, ob)
+	if err != nil {
+		return Batch{}, fmt.Errorf("the ledger could not note the claim, so the sheet was not touched: %w", err)
+	}
+	b.Stamp = Stamp{N: n, Mark: p.mark8, Ledger: ledger, Count: count}
+	return b, nil
+}
+
+// cells are the cells that claim a row: the status, by condition where it held a
+// text, and the mapped optional columns.
+func (p *pass) cells(h *held) []BatchCell {
+	var cells []BatchCell
+	for _, w := range p.fit.cols.written() {
+		c := BatchCell{Row: h.row.Number, Column: w.index, Text: h.Claim}
+		if w.name == colStatus && h.cand.status.Kind != StatusEmpty {
+			c.Held = h.Before[colStatus]
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+// answer settles what became of the batch. It does not return before that is known
+// or given up.
+func (p *pass) answer(ctx context.Context, g *Grid, b Batch, reply *Grid, err error) (applied bool, _ error) {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	var unclear *UnclearError
+	fenced := errors.Is(err, ErrFenced)
+	if errors.As(err, &unclear) {
+		p.log.Warn("the claim got no clear answer", "error", err)
+		fate, resolveErr := p.Worker.resolve(ctx, g, b.Stamp)
+		if resolveErr != nil {
+			// Not known: the claims stay in the ledger, and recovery settles them.
+			for _, h := range p.held {
+				p.note(h, Released, "the claim's fate is not known yet; recovery gives the row back")
+			}
+			p.held = nil
+			p.doubt(SheetUnreadable, nil, "the claim got no clear answer and the sheet cannot be asked: "+resolveErr.Error())
+			return false, p.stopped("the claim got no clear answer; nothing was sent, and the rows are given back as soon as the sheet answers")
+		}
+		if fate {
+			err = nil
+		} else {
+			fenced = true
+		}
+	}
+	if closeErr := p.Ledger.CloseBatch(ctx, b.Stamp.Mark, err == nil); closeErr != nil {
+		p.log.Error("the claim's answer could not be noted; recovery asks the fence", "error", closeErr)
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case fenced:
+		p.noteCollision(ctx, g, b.Stamp.N)
+		p.free(ctx, p.held, Taken, "the fence refused the claim: somebody claimed since the sheet was read")
+		return false, nil
+	}
+	p.free(ctx, p.held, Released, "the claim was refused")
+	return false, p.failed(err)
+}
+
+// noteCollision tells a number that somebody else's claim used up from an id that
+// belongs to something else: then no entry of this tab has that number, and the
+// next one has to be taken.
+func (p *pass) noteCollision(ctx context.Context, g *Grid, n uint64) {
+	if p.skipTo >= n {
+		return
+	}
+	look, err := p.Sheet.Read(ctx, p.order.Target, fenceOnly(g))
+	if err != nil || slices.ContainsFunc(look.Fence, func(s Stamp) bool { return s.N >= n }) {
+		return
+	}
+	p.skipTo = n
+}
+
+// fenceOnly asks for the fence and the header alone.
+func fenceOnly(g *Grid) Ask {
+	return Ask{Tab: &g.Tab, Columns: []int{}, Rows: []int{}, Fence: true}
+}

@@ -1,0 +1,53 @@
+package claim
+
+import "time"
+
+// OnDoubt says what a doubt does to the rest of the batch.
+type OnDoubt string
+
+const (
+	Stop OnDoubt = "stop" // nothing more is sent; the rest is given back
+	Skip OnDoubt = "skip" // only the doubtful rows are left out
+)
+
+// Job is what the method needs to know of a job; internal/job makes it from the
+// configuration.
+type Job struct {
+	Name          string
+	Target        Target
+	Zone          *time.Location // nil: the spreadsheet's own
+	Delay         time.Duration  // a row is due once its due time + Delay has come
+	MaxLateness   time.Duration  // rows due longer ago are left and reported; 0: off
+	Limit         int            // rows that one run may claim
+	Wait          time.Duration  // between the claim's answer and the second look
+	Lease         time.Duration  // renewed while the run lives
+	OnDoubt       OnDoubt
+	MaxAttempts   int
+	RetryAfter    time.Duration
+	FirstRunLimit int  // rows that the very first run may mail unconfirmed; 0: off
+	SkipHidden    bool // leave rows hidden by hand or by a filter
+
+	// Normal brings a key to its Unicode normal form (NFC); nil: keys stay as they are.
+	Normal func(key string) string
+
+	// Open says whether the job's send window is open at t, and if not when it opens
+	// next; nil: always open.
+	Open func(t time.Time) (open bool, next time.Time)
+
+	// Bind fits the job to a header as the sheet shows it. Its error is for people:
+	// which name was expected, and which headers were found.
+	Bind func(header []string, zone *time.Location) (Binding, error)
+}
+
+// Binding is a job fitted to one header.
+type Binding interface {
+	// Columns says where the mapped columns are.
+	Columns() Columns
+	// Used answers every column that the job reads, in ascending order.
+	Used() []int
+	// Passes evaluates where. An error is a fault of the row.
+	Passes(r Row) (bool, error)
+	// Draft renders the message of a row; Draft.ID and Draft.Date are left to the
+	// caller. An error is a fault of the row.
+	Draft(r Row) (Draft, error)
+}

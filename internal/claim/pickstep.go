@@ -1,0 +1,230 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// pick reads the sheet and chooses rows that are due and that the ledger gives.
+func (p *pass) pick(ctx context.Context) (Step, error) {
+	p.tries++
+	p.chosen, p.held = nil, nil
+	p.doc.Counts, p.doc.Rows, p.doc.Doubts = Counts{}, []RowReport{}, []Doubt{}
+	if err := p.read(ctx); err != nil {
+		return "", p.failed(err)
+	}
+	found := p.fit.pick(p.grid, p.Now())
+	if err := p.firstRun(ctx, len(found.candidates)); err != nil {
+		return "", err
+	}
+	keys := make([]string, len(found.candidates))
+	for i, c := range found.candidates {
+		keys[i] = c.key
+	}
+	known, err := p.Ledger.Lookup(ctx, p.book(), keys)
+	if err != nil {
+		return "", p.failed(fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
+	}
+	for _, c := range found.busy {
+		p.add(c, Taken, "the cell reads "+c.text)
+	}
+	faults := p.choose(found, known)
+	p.report(ctx, faults)
+	if p.order.DryRun || len(p.held) == 0 {
+		return "", nil
+	}
+	return StepClaim, nil
+}
+
+// read fetches the whole range and fits the job to its header.
+func (p *pass) read(ctx context.Context) error {
+	ask := Ask{}
+	if p.grid != nil {
+		ask.Tab = &p.grid.Tab
+	}
+	g, err := p.Sheet.Read(ctx, p.order.Target, ask)
+	if err != nil {
+		return err
+	}
+	p.grid = g
+	p.fit, err = fit(p.job, g)
+	return err
+}
+
+// fit binds a job to the header of a read, and refuses a sheet that it must not
+// write to.
+func fit(job *Job, g *Grid) (*fitted, error) {
+	zone := job.Zone
+	if zone == nil {
+		var err error
+		if zone, err = loadZone(g.Zone); err != nil {
+			return nil, err
+		}
+	}
+	b, err := job.Bind(g.HeaderTexts(), zone)
+	if err != nil {
+		return nil, fmt.Errorf("tab %q: %w", g.Tab.Title, err)
+	}
+	f := &fitted{Binding: b, job: job, cols: b.Columns(), zone: zone}
+	if row, col := formulaIn(g, f.cols); row > 0 {
+		return nil, fmt.Errorf("tab %q: the %q column contains formulas (row %d), and sheetclaim would overwrite them: map a column of its own", g.Tab.Title, g.Header[col].Shown, row)
+	}
+	return f, nil
+}
+
+// firstRun refuses to mail a large number of old rows by surprise.
+func (p *pass) firstRun(ctx context.Context, due int) error {
+	limit := p.job.FirstRunLimit
+	if limit == 0 || due <= limit || p.order.Confirmed || p.order.DryRun {
+		return nil
+	}
+	ran, err := p.Ledger.Ran(ctx, p.job.Name)
+	if err != nil {
+		return p.failed(err)
+	}
+	if ran {
+		return nil
+	}
+	p.doc.Counts.Due = due
+	return p.stopped(fmt.Sprintf("%d rows are due, and this job has never run: more than first_run_limit (%d) are not mailed by surprise. Look at a dry run, then confirm with --yes or \"confirm\": true", due, limit))
+}
+
+// choose asks the ledger's knowledge and the message itself about each candidate,
+// until the limit is reached: rows that the ledger refuses do not use it up.
+func (p *pass) choose(found picked, known map[string]Message) []fault {
+	faults := found.faults
+	p.doc.Counts.Due += len(found.faults) + len(found.busy)
+	for _, f := range found.faults {
+		p.add(candidate{row: Row{Number: f.row}, key: f.key}, Skipped, f.text)
+	}
+	taken := 0
+	for _, c := range found.candidates {
+		m, exists := known[c.key]
+		ch := choose(p.job, c, m, exists, p.Now())
+		switch {
+		case ch.taken:
+			p.add(c, Taken, "the ledger says "+string(m.State)+" by run "+m.Run.ID)
+		case ch.doubt != "":
+			p.doubt(ch.doubt, p.add(c, Skipped, ch.why), ch.why)
+		case ch.why != "":
+			p.add(c, Skipped, ch.why)
+			faults = append(faults, fault{c.row.Number, c.key, ch.why})
+		case !ch.take:
+			continue // its time to be tried again has not come
+		case taken >= p.order.Limit:
+			// It stays due for the next run.
+		default:
+			if err := p.tryDraft(c); err != nil {
+				p.add(c, Skipped, err.Error())
+				faults = append(faults, fault{c.row.Number, c.key, err.Error()})
+				break
+			}
+			p.hold(c, ch)
+			taken++
+		}
+		p.doc.Counts.Due++
+	}
+	return faults
+}
+
+// tryDraft renders a row's message early, so that its faults are found before
+// anything is touched.
+func (p *pass) tryDraft(c candidate) error {
+	_, err := p.compose(MessageKey{Book: p.book(), Key: c.key}, c.row)
+	return err
+}
+
+// compose renders the whole message of a row.
+func (p *pass) compose(k MessageKey, row Row) (Letter, error) {
+	d, err := p.fit.Draft(row)
+	if err != nil {
+		return Letter{}, err
+	}
+	d.ID, d.Date = messageID(k), p.Now().In(p.fit.zone)
+	l, err := p.Mailer.Compose(d)
+	l.Key = k.Key
+	return l, err
+}
+
+// hold notes a candidate as chosen.
+func (p *pass) hold(c candidate, ch choice) {
+	h := p.add(c, "", "")
+	h.MessageKey = MessageKey{Book: p.book(), Key: c.key, Generation: ch.generation}
+	h.Attempts = ch.attempts
+	h.Before = p.fit.cols.before(c.row)
+	if p.order.DryRun {
+		h.report.Outcome = Would
+		return
+	}
+	p.held = append(p.held, h)
+}
+
+// add puts a row into the report.
+func (p *pass) add(c candidate, o Outcome, reason string) *held {
+	h := &held{row: c.row, cand: c}
+	h.Key, h.Row = c.key, c.row.Number
+	h.report = &RowReport{Row: c.row.Number, Key: c.key, Outcome: o, Reason: reason, Status: c.text}
+	if p.fit != nil {
+		h.report.Email = c.row.Cell(p.fit.cols.Email).Shown
+	}
+	p.chosen = append(p.chosen, h)
+	return h
+}
+
+// report queues one alert for the faults and the ended rows that pick saw; it is
+// sent again only when they change.
+func (p *pass) report(ctx context.Context, faults []fault) {
+	p.reported = len(p.doc.Doubts)
+	if p.order.DryRun {
+		return
+	}
+	var rs []Report
+	where := p.order.Target.Spreadsheet + "!" + p.order.Target.Range
+	if len(faults) > 0 {
+		rows := make([]AlertRow, len(faults))
+		for i, f := range faults {
+			rows[i] = AlertRow{Row: f.row, Key: f.key, Detail: f.text}
+		}
+		rs = append(rs, Report{Once: "row_fault " + where, Text: alertText(rows), Alert: p.alert(AlertRowFault, "row_fault", rows,
+			fmt.Sprintf("%d due rows cannot be mailed as they are", len(rows)), "these rows were left alone; the others are not affected",
+			"mend the rows named here; the next run takes them up")})
+	}
+	for _, d := range p.doc.Doubts {
+		rows := []AlertRow{{Row: d.Row, Key: d.Key, Detail: d.Detail}}
+		rs = append(rs, Report{Once: string(d.Kind) + " " + where + " " + d.Key, Text: d.Detail,
+			Alert: p.alert(AlertDoubt, string(d.Kind), rows, d.Detail, "the row was left alone", d.Advice)})
+	}
+	p.queue(ctx, rs...)
+}
+
+// alertText is the present form of a set of faults, to tell when it changes.
+func alertText(rows []AlertRow) string {
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%s: %s\n", r.Key, r.Detail)
+	}
+	return b.String()
+}
+
+// alert makes an alert of this run.
+func (p *pass) alert(kind AlertKind, cause string, rows []AlertRow, seen, done, todo string) Alert {
+	return Alert{Kind: kind, Job: p.job.Name, Run: p.order.Run.ID, Cause: cause, Rows: rows, Seen: seen, Done: done, Todo: todo}
+}
+
+// queue keeps alerts for delivery. That they could not be kept changes nothing
+// about a row, but is said.
+func (p *pass) queue(ctx context.Context, rs ...Report) {
+	if len(rs) == 0 {
+		return
+	}
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	if err := p.Ledger.Report(ctx, p.order.Run, rs); err != nil {
+		p.log.Error("an alert could not be queued", "error", err)
+	}
+}
+
+// stamp writes a moment as people in the job's zone read it.
+func (p *pass) stamp(t time.Time) string { return t.In(p.fit.zone).Format(time.RFC3339) }

@@ -1,0 +1,88 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+)
+
+// checkPlaces looks at what the claim's answer shows. A claim whose text is not on
+// the row with its key went astray: rows moved at that moment. A cell that held a
+// text and no longer did kept what it has now: that row falls out.
+func (p *pass) checkPlaces(ctx context.Context, g, reply *Grid) error {
+	if reply == nil {
+		// The claim was applied, but its answer was lost: only a read can tell.
+		var err error
+		if reply, err = p.readAll(ctx); err != nil {
+			for _, h := range p.held {
+				h.astray = true
+			}
+			p.doubt(SheetUnreadable, nil, "the claim's answer was lost and the sheet cannot be read: "+err.Error())
+			return p.stopped("the claim's answer was lost; nothing was sent")
+		}
+	}
+	var changed []*held
+	astray := 0
+	for _, h := range p.held {
+		row, ok := rowAt(reply, h.row.Number)
+		key, _ := p.fit.key(row)
+		text := row.Cell(p.fit.cols.Status).Shown
+		switch {
+		case ok && key == h.Key && text == h.Claim:
+		case ok && key == h.Key && h.cand.status.Kind != StatusEmpty:
+			changed = append(changed, h)
+		default:
+			h.astray = true
+			astray++
+			p.doubt(ClaimMisplaced, h, fmt.Sprintf("row %d carries key %q and status %q", h.row.Number, key, text))
+		}
+	}
+	p.giveBack(ctx, changed, nil, "the cell changed before the claim")
+	if astray > 0 {
+		// Every row may have moved: give back by where the answer shows each text.
+		p.giveBack(ctx, p.held, reply, "rows moved at the moment of the claim")
+		return p.stopped(fmt.Sprintf("rows moved at the moment of the claim (%d of %d claims landed beside their rows); nothing was sent", astray, p.doc.Counts.Claimed))
+	}
+	p.pruneFence(ctx, g)
+	return nil
+}
+
+// readAll reads the columns that the job uses, over all rows.
+func (p *pass) readAll(ctx context.Context) (*Grid, error) {
+	return p.Sheet.Read(ctx, p.order.Target, Ask{Tab: &p.grid.Tab, Columns: p.fit.Used()})
+}
+
+// putBack says what the cells that carry a claim's text get back. A text on its own
+// row, or nowhere to be seen, gives back what stood in the row. On a row of another
+// key it is what the second read saw there; where that is not known the cell is
+// left: blanking it would make a row eligible that perhaps was not.
+func (f *fitted) putBack(m Message, g *Grid, seen map[string]Before) (Before, bool) {
+	if g == nil {
+		return m.Before, true
+	}
+	for _, row := range g.Rows {
+		if row.Cell(f.cols.Status).Shown != m.Claim {
+			continue
+		}
+		key, err := f.key(row)
+		switch {
+		case err == nil && key == m.Key:
+			return m.Before, true
+		case err == nil && seen[key] != nil:
+			return seen[key], true
+		case f.onlyCarries(row, m.Claim):
+			return Before{}, true // a new, empty row: nothing stood there
+		}
+		return nil, false
+	}
+	return m.Before, true
+}
+
+// onlyCarries reports whether a row holds nothing but a claim's text.
+func (f *fitted) onlyCarries(row Row, text string) bool {
+	for _, col := range f.Used() {
+		if c := row.Cell(col); !c.IsBlank() && c.Shown != text {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,152 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// The method, in the order in which rows go through it.
+//
+//  1. pick     read the sheet; choose rows that are due and that the ledger gives
+//  2. claim    log in to the mail server; take the keys in the ledger; read again,
+//     with the fence; write a claim text of its own into each row, in one
+//     batch that the fence refuses if anyone claimed meanwhile
+//  3. wait     let those who do not know the fence finish what they began
+//  4. confirm  read again; a row is ours if it carries exactly our text and is still
+//     what it was
+//  5. send     for each row: hand over the content, write "sending" to disk, write
+//     the final dot, write the outcome to disk
+//  6. mark     replace each claim text, wherever it is now, by its outcome
+//  7. verify   read the marks back
+//
+// Steps 5 to 7 go through the rows in chunks; the read that verifies one chunk
+// confirms the next. Until the final dot of step 5 nothing has left the house and a
+// row can be given back. From there on, what cannot be proved is unknown, and what
+// is unknown is never sent again by itself.
+var method = map[Step]func(*pass, context.Context) (next Step, err error){
+	StepPick:    (*pass).pick,
+	StepClaim:   (*pass).claim,
+	StepWait:    (*pass).wait,
+	StepConfirm: (*pass).confirm,
+	StepSend:    (*pass).send,
+	StepMark:    (*pass).mark,
+	StepVerify:  (*pass).verify,
+}
+
+// The figures of the method. Each is a bound that the promise leans on.
+const (
+	claimAgeMost  = 5 * time.Second  // from second read to the claim's answer; a third of wait if that is less
+	confirmWithin = 30 * time.Second // after wait, or the rows are given back
+	readAgeMost   = 60 * time.Second // a transaction begins only on a read younger than this
+	chunkRows     = 25               // rows between two marks
+	pickTries     = 3                // times a run picks again because the fence refused it
+	writeTries    = 3                // times a mark or a give-back is tried
+	lagTries      = 3                // times an old value is read before it is a doubt
+	wholeLook     = 2000             // rows up to which the second read fetches all of them
+)
+
+// Worker carries rows through the method. One worker serves one run.
+type Worker struct {
+	Sheet   Sheet
+	Ledger  Ledger
+	Mailer  Mailer
+	Now     func() time.Time
+	Wait    func(ctx context.Context, d time.Duration) error
+	NewMark func() string   // eight random characters
+	Calls   func() APICalls // calls made to the Sheets API so far
+	Observe func(Document)  // told after each step; nil: nobody watches
+	Log     *slog.Logger
+}
+
+// Order is what one run is asked to do.
+type Order struct {
+	Run       RunRef
+	Target    Target // the job's own, or one that it allows
+	Limit     int    // rows; the job's own, or less
+	DryRun    bool   // touch nothing
+	Confirmed bool   // a person has agreed to a large first run
+}
+
+// Carry makes one pass of a job over its sheet. It always answers a finished
+// document; what it could not finish is left to recovery, and said.
+func (w *Worker) Carry(ctx context.Context, job *Job, o Order) Document {
+	p := newPass(w, job, o)
+	err := p.carry(ctx)
+	p.giveBackRest(ctx)
+	p.finish(ctx, err)
+	return p.doc
+}
+
+// carry goes from step to step until one has no next.
+func (p *pass) carry(ctx context.Context) error {
+	if until, why := p.notNow(ctx); why != "" {
+		p.doc.Detail = why + " until " + until.Format(time.RFC3339)
+		return nil
+	}
+	for step := StepPick; step != ""; {
+		p.enter(step)
+		next, err := method[step](p, ctx)
+		if err != nil {
+			p.log.Info("step ended the run", "step", step, "error", err)
+			return err
+		}
+		step = next
+	}
+	return nil
+}
+
+// notNow answers why the job is not to run at this time: outside its send window,
+// or paused after a fault of its mail account.
+func (p *pass) notNow(ctx context.Context) (time.Time, string) {
+	now := p.Now()
+	if p.job.Open != nil {
+		if open, next := p.job.Open(now); !open {
+			return next, "outside the job's window; closed"
+		}
+	}
+	if p.order.Confirmed || p.order.DryRun {
+		return time.Time{}, ""
+	}
+	until, err := p.Ledger.Paused(ctx, p.job.Name)
+	if err == nil && now.Before(until) {
+		return until, "waiting after a fault of the mail account"
+	}
+	return time.Time{}, "" // a ledger that cannot be read stops the run at its first step
+}
+
+// wait lets writes that are under way land, and those who read before our claim
+// find out.
+func (p *pass) wait(ctx context.Context) (Step, error) {
+	if err := p.Wait(ctx, p.job.Wait); err != nil {
+		return "", p.stopped("asked to stop during the wait")
+	}
+	return StepConfirm, nil
+}
+
+// age is how long ago a moment was, by the greater of wall and monotonic time:
+// monotonic clocks stand still while a machine sleeps, wall clocks can be set.
+func (p *pass) age(then time.Time) time.Duration {
+	now := p.Now()
+	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
+}
+
+// endError ends a run early with an outcome and a sentence for people.
+type endError struct {
+	outcome RunOutcome
+	detail  string
+}
+
+func (e *endError) Error() string { return e.detail }
+
+func (p *pass) stopped(detail string) error { return &endError{RunStopped, detail} }
+
+// failed ends a run in which nothing could be handled.
+func (p *pass) failed(err error) error {
+	var end *endError
+	if errors.As(err, &end) {
+		return err
+	}
+	return &endError{RunFailed, err.Error()}
+}

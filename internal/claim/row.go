@@ -1,0 +1,157 @@
+package claim
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// CellKind tells how a cell's value was stored. The zero value is a blank cell.
+type CellKind int
+
+const (
+	Blank  CellKind = iota
+	Text            // a string
+	Number          // a number without a date format
+	Date            // a number with a date or date-time format
+	Bool            // a checkbox or TRUE/FALSE
+	Error           // #REF!, #N/A and the like
+)
+
+// Cell is one cell as it was read.
+type Cell struct {
+	Kind    CellKind
+	Shown   string    // the text that the sheet displays
+	Number  float64   // Number and Date: the stored number
+	Civil   time.Time // Date: the wall clock time that it stands for, in UTC for want of a zone
+	Bool    bool
+	Formula bool // the value comes from a formula
+}
+
+// IsBlank reports whether the cell is empty or holds only white space.
+func (c Cell) IsBlank() bool {
+	return c.Kind == Blank || c.Kind == Text && strings.TrimSpace(c.Shown) == ""
+}
+
+// Value is the cell as text for comparing: a number in its shortest decimal form,
+// whatever its format, and anything else as the sheet shows it.
+func (c Cell) Value() string {
+	switch c.Kind {
+	case Number, Date:
+		return strconv.FormatFloat(c.Number, 'f', -1, 64)
+	case Blank:
+		return ""
+	case Text, Bool, Error:
+		return c.Shown
+	}
+	return c.Shown
+}
+
+// Row is one row as it was read. Cells stand in the order of the header; a cell
+// that was not asked for, or lies past the row's end, is blank.
+type Row struct {
+	Number int // counted from 1, as people see it
+	Hidden bool
+	Cells  []Cell
+}
+
+// Cell returns the cell of column i of the header; blank when i is -1.
+func (r Row) Cell(i int) Cell {
+	if i < 0 || i >= len(r.Cells) {
+		return Cell{}
+	}
+	return r.Cells[i]
+}
+
+// IsBlank reports whether no cell of the row holds anything.
+func (r Row) IsBlank() bool {
+	for _, c := range r.Cells {
+		if !c.IsBlank() {
+			return false
+		}
+	}
+	return true
+}
+
+// Target names the rows of a job: a spreadsheet and an A1 range whose first row is
+// the header. The range may be a tab alone, a range without a tab (the first tab),
+// or both.
+type Target struct {
+	Spreadsheet string
+	Range       string
+}
+
+// Tab is one tab of a spreadsheet; its id stays when it is renamed.
+type Tab struct {
+	ID    int64
+	Title string
+}
+
+// Grid is what one read showed.
+type Grid struct {
+	Target
+	Tab      Tab
+	Zone     string    // the spreadsheet's own time zone
+	FirstCol int       // sheet column of Header[0], counted from 0
+	FirstRow int       // number of the header row, counted from 1
+	Header   []Cell    // the first row of the range
+	Rows     []Row     // the rows below it, blank ones included, or those that were asked for
+	Fence    []Stamp   // the fence's entries on this tab, oldest first, when asked for
+	Began    time.Time // when the read began, by the worker's clock; every age counts from here
+}
+
+// HeaderTexts returns the header as the sheet shows it.
+func (g *Grid) HeaderTexts() []string {
+	texts := make([]string, len(g.Header))
+	for i, c := range g.Header {
+		texts[i] = c.Shown
+	}
+	return texts
+}
+
+// Columns says where a job's columns are in a header; -1 where one is not mapped.
+type Columns struct {
+	Key                                         []int
+	Email, Status, Due                          int
+	Note, SentAt, ClaimedAt, ClaimedBy, Attempt int
+}
+
+// Names of the columns that sheetclaim writes, as Before uses them.
+const (
+	colStatus    = "status"
+	colNote      = "note"
+	colSentAt    = "sent_at"
+	colClaimedAt = "claimed_at"
+	colClaimedBy = "claimed_by"
+	colAttempts  = "attempts"
+)
+
+// writtenColumn is a column that sheetclaim writes.
+type writtenColumn struct {
+	name  string
+	index int
+}
+
+// written returns the mapped columns that sheetclaim writes, the status first.
+func (c Columns) written() []writtenColumn {
+	all := []writtenColumn{
+		{colStatus, c.Status}, {colNote, c.Note}, {colSentAt, c.SentAt},
+		{colClaimedAt, c.ClaimedAt}, {colClaimedBy, c.ClaimedBy}, {colAttempts, c.Attempt},
+	}
+	var mapped []writtenColumn
+	for _, w := range all {
+		if w.index >= 0 {
+			mapped = append(mapped, w)
+		}
+	}
+	return mapped
+}
+
+// before notes what stands in the cells of a row that a claim writes over.
+func (c Columns) before(r Row) Before {
+	b := Before{}
+	for _, w := range c.written() {
+		b[w.name] = r.Cell(w.index).Shown
+	}
+	return b
+}

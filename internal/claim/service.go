@@ -1,0 +1,255 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Service starts runs and lets callers find them again. A run goes on whatever
+// becomes of the caller; the name (job, run id) stands for one run.
+type Service struct {
+	Jobs     map[string]*Job
+	Worker   func() *Worker // a fresh one for each run, so that its calls are counted alone
+	Ledger   Ledger
+	Runs     Runs
+	Instance string        // this process, by a random id made at its start
+	Memory   time.Duration // how long a name stands for its run after that ended
+	Now      func() time.Time
+	Wait     func(ctx context.Context, d time.Duration) error
+	Log      *slog.Logger
+
+	mu      sync.Mutex
+	live    map[int64]*Ticket
+	closing bool
+	cancel  context.CancelFunc
+	ctx     context.Context
+	wg      sync.WaitGroup
+}
+
+// Request asks the service for a run.
+type Request struct {
+	Job, RunID string
+	Target     Target // zero: the job's own
+	Limit      int    // 0: the job's own
+	DryRun     bool
+	Confirmed  bool
+}
+
+// params is what makes a request under the same name another request. What does
+// not change the run is left out: callers evaluate their bodies anew on each try.
+func (r Request) params() string {
+	return fmt.Sprintf("spreadsheet=%q range=%q limit=%d dry_run=%t", r.Target.Spreadsheet, r.Target.Range, r.Limit, r.DryRun)
+}
+
+// ErrReused says that a name stands for a run that was asked for differently.
+var ErrReused = errors.New("this run_id names another run: use a new run_id, or send the same spreadsheet, range, limit and dry_run")
+
+// ErrClosing says that the service is stopping.
+var ErrClosing = errors.New("the service is stopping and starts no more runs: try again in a moment")
+
+// Ticket is a caller's hold on a run.
+type Ticket struct {
+	Run      RunRef
+	Replayed bool // the run had ended before it was asked for
+	done     chan struct{}
+	mu       sync.Mutex
+	doc      Document
+}
+
+// Done is closed when the run has finished.
+func (t *Ticket) Done() <-chan struct{} { return t.done }
+
+// Document answers the run document as it is now.
+func (t *Ticket) Document() Document {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.doc
+}
+
+func (t *Ticket) set(d Document) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doc = d
+}
+
+// Open readies the service and settles what dead runs left.
+func (s *Service) Open() {
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.live = map[int64]*Ticket{}
+}
+
+// Close asks all runs to stop and waits for them: the message in flight is
+// finished, what was sent is marked, the rest is given back.
+func (s *Service) Close() {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.cancel()
+	s.wg.Wait()
+}
+
+// Start starts the run that a request names, or attaches to it, or answers its
+// result.
+func (s *Service) Start(ctx context.Context, r Request) (*Ticket, error) {
+	job, ok := s.Jobs[r.Job]
+	if !ok {
+		return nil, fmt.Errorf("there is no job %q", r.Job)
+	}
+	if r.Target == (Target{}) {
+		r.Target = job.Target
+	}
+	s.mu.Lock()
+	closing := s.closing
+	s.mu.Unlock()
+	if closing {
+		return nil, ErrClosing
+	}
+	req := RunRequest{Job: r.Job, ID: r.RunID, Params: r.params(), Instance: s.Instance, Lease: job.Lease, Memory: s.Memory}
+	rec, created, err := s.Runs.Begin(ctx, req, s.Now())
+	if err != nil {
+		return nil, fmt.Errorf("the ledger could not begin the run: %w", err)
+	}
+	if !created && rec.Document.State != RunFinished && !rec.Alive {
+		if err := s.bury(ctx, job, rec); err != nil {
+			return nil, err
+		}
+		if rec, created, err = s.Runs.Begin(ctx, req, s.Now()); err != nil {
+			return nil, fmt.Errorf("the ledger could not begin the run: %w", err)
+		}
+	}
+	if created {
+		return s.launch(job, rec, r), nil
+	}
+	if rec.Params != req.Params {
+		return nil, ErrReused
+	}
+	return s.attach(rec), nil
+}
+
+// launch carries a run in the background.
+func (s *Service) launch(job *Job, rec RunRecord, r Request) *Ticket {
+	t := &Ticket{Run: rec.RunRef, done: make(chan struct{}), doc: rec.Document}
+	s.mu.Lock()
+	s.live[rec.Seq] = t
+	s.mu.Unlock()
+	s.wg.Go(func() { s.carry(job, t, r) })
+	return t
+}
+
+// carry makes the run, keeps its lease while it lives, and ends it.
+func (s *Service) carry(job *Job, t *Ticket, r Request) {
+	ctx, stop := context.WithCancel(s.ctx)
+	defer stop()
+	go s.keepLease(ctx, stop, job, t.Run)
+	w := s.Worker()
+	watch := w.Observe
+	step := Step("")
+	w.Observe = func(d Document) {
+		t.set(d)
+		if d.Step != step { // other processes see how far it is, too
+			step = d.Step
+			if err := s.Runs.Save(ctx, t.Run, d); err != nil {
+				s.Log.Warn("the run's progress could not be saved", "job", job.Name, "run", t.Run.ID, "error", err)
+			}
+		}
+		if watch != nil {
+			watch(d)
+		}
+	}
+	if !r.DryRun {
+		if err := w.Recover(ctx, job, t.Run); err != nil {
+			s.Log.Warn("recovery is not complete", "job", job.Name, "run", t.Run.ID, "error", err)
+		}
+	}
+	doc := w.Carry(ctx, job, Order{Run: t.Run, Target: r.Target, Limit: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed})
+	end, cancel := lasting(ctx)
+	defer cancel()
+	if err := s.Runs.Finish(end, t.Run, doc, doc.Counts.Claimed > 0); err != nil {
+		s.Log.Error("the end of a run could not be put into the ledger", "job", job.Name, "run", t.Run.ID, "error", err)
+	}
+	t.set(doc)
+	s.mu.Lock()
+	delete(s.live, t.Run.Seq)
+	s.mu.Unlock()
+	close(t.done)
+}
+
+// keepLease renews a run's lease until the run ends. A run that cannot renew is
+// stopped; even if it does not notice, no commit record of it succeeds any more.
+func (s *Service) keepLease(ctx context.Context, stop context.CancelFunc, job *Job, run RunRef) {
+	for s.Wait(ctx, job.Lease/3) == nil {
+		alive, err := s.Ledger.Renew(ctx, run, job.Lease)
+		if err == nil && !alive {
+			s.Log.Error("the run's lease has ended; it stops", "job", run.Job, "run", run.ID)
+			stop()
+			return
+		}
+	}
+}
+
+// attach gives a hold on a run that was begun before, here or in another process.
+func (s *Service) attach(rec RunRecord) *Ticket {
+	s.mu.Lock()
+	t, ok := s.live[rec.Seq]
+	s.mu.Unlock()
+	if ok {
+		return t
+	}
+	t = &Ticket{Run: rec.RunRef, done: make(chan struct{}), doc: rec.Document}
+	if rec.Document.State == RunFinished {
+		t.Replayed = true
+		close(t.done)
+		return t
+	}
+	s.wg.Go(func() { s.follow(t) })
+	return t
+}
+
+// follow watches a run of another process through the ledger.
+func (s *Service) follow(t *Ticket) {
+	defer close(t.done)
+	for s.Wait(s.ctx, time.Second) == nil {
+		rec, err := s.Runs.Find(s.ctx, t.Run.Job, t.Run.ID)
+		if err != nil || rec.Seq != t.Run.Seq {
+			return
+		}
+		t.set(rec.Document)
+		if rec.Document.State == RunFinished || !rec.Alive {
+			return
+		}
+	}
+}
+
+// bury ends the record of a run whose process died, after its claims were settled.
+func (s *Service) bury(ctx context.Context, job *Job, rec RunRecord) error {
+	if err := s.Worker().Recover(ctx, job, rec.RunRef); err != nil {
+		return fmt.Errorf("run %q died and cannot be settled yet: %w", rec.ID, err)
+	}
+	d := rec.Document
+	now := s.Now()
+	d.State, d.Step, d.Outcome, d.FinishedAt = RunFinished, "", RunStopped, &now
+	d.Detail = "the process ended in mid-run; what it had claimed was settled by recovery"
+	return s.Runs.Finish(ctx, rec.RunRef, d, d.Counts.Claimed > 0)
+}
+
+// RecoverAll settles what dead runs of any job left. The program calls it at its
+// start and on a timer.
+func (s *Service) RecoverAll(ctx context.Context) error {
+	var errs []error
+	for name, job := range s.Jobs {
+		dead, err := s.Runs.Abandoned(ctx, name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, rec := range dead {
+			errs = append(errs, s.bury(ctx, job, rec))
+		}
+		errs = append(errs, s.Worker().Recover(ctx, job, RunRef{Job: name, ID: "recovery"}))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,14 @@
+package claim
+
+// Step is a step of the method. Log fields, metrics and documents use these words.
+type Step string
+
+const (
+	StepPick    Step = "pick"
+	StepClaim   Step = "claim"
+	StepWait    Step = "wait"
+	StepConfirm Step = "confirm"
+	StepSend    Step = "send"
+	StepMark    Step = "mark"
+	StepVerify  Step = "verify"
+)
