@@ -1,0 +1,96 @@
+package sheetsemu
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+)
+
+// LoadCSV puts a CSV file into a new tab of a spreadsheet, which is made when
+// it does not exist. Cells are taken as typed, as Google's import does: 007
+// becomes the number 7 and +39055 loses its sign; 'text keeps what follows the
+// apostrophe. The tab has at least 1000 x 26 cells.
+func (e *Emulator) LoadCSV(id, tabTitle string, r io.Reader) error {
+	in := csv.NewReader(r)
+	in.FieldsPerRecord = -1
+	records, err := in.ReadAll()
+	if err != nil {
+		return fmt.Errorf("csv for tab %q: %w", tabTitle, err)
+	}
+	rows := make([][]any, len(records))
+	for i, rec := range records {
+		for _, text := range rec {
+			rows[i] = append(rows[i], text)
+		}
+	}
+	return e.Put(id, tabTitle, rows)
+}
+
+// Put puts values into a new tab of a spreadsheet, which is made when it does
+// not exist. Strings are taken as typed; numbers, booleans and nil are allowed.
+func (e *Emulator) Put(id, tabTitle string, rows [][]any) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := &txn{call: &Call{}, now: e.opts.Now()}
+	if f := e.files[id]; f != nil {
+		t.book = f.current.draft()
+	} else {
+		t.book = e.newBook(id, tabTitle)
+	}
+	props := &sheetProperties{Title: tabTitle}
+	if len(t.book.sheets) == 0 {
+		first := int64(0)
+		props.SheetID = &first
+	}
+	s, err := t.newTab(props)
+	if err != nil {
+		return err
+	}
+	h, w := size(rows)
+	s.grow(h, w)
+	for r, cells := range rows {
+		for c, v := range cells {
+			if text, ok := v.(string); ok {
+				err = t.book.putTyped(t.parser(), s, r, c, text)
+			} else {
+				err = t.book.put(s, r, c, plainValue(v))
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", rangeText(s, area{r, c, r + 1, c + 1}), err)
+			}
+		}
+	}
+	t.book.recalc(t.now)
+	e.publish(t.book)
+	return nil
+}
+
+// WriteCSV writes what a tab shows.
+func (e *Emulator) WriteCSV(id, tab string, w io.Writer) error {
+	e.mu.Lock()
+	f := e.files[id]
+	e.mu.Unlock()
+	if f == nil {
+		return fmt.Errorf("no spreadsheet %q", id)
+	}
+	s := f.current.sheetByTitle(tab)
+	if s == nil {
+		return fmt.Errorf("no tab %q in spreadsheet %q", tab, id)
+	}
+	rows := f.current.grid(s)
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r))
+	}
+	out := csv.NewWriter(w)
+	for _, r := range rows {
+		for len(r) < width {
+			r = append(r, "")
+		}
+		if err := out.Write(r); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
