@@ -44,7 +44,7 @@ func (p *pass) take(ctx context.Context) error {
 	takes := make([]Take, len(p.held))
 	for i, h := range p.held {
 		h.Mark, h.Claim = p.mark8, claimText(p.order.Run.ID, p.mark8, i+1)
-		h.from = h.Claim
+		h.from, h.Run = h.Claim, p.order.Run
 		takes[i] = Take{
 			MessageKey: h.MessageKey, Claim: h.Claim, Mark: h.Mark, Range: p.order.Target.Range,
 			Tab: p.grid.Tab, Row: h.row.Number, Attempts: h.Attempts,

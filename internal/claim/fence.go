@@ -104,11 +104,11 @@ func (w *Worker) rewound(ctx context.Context, g *Grid) (bool, error) {
 		highest[s.Ledger] = max(highest[s.Ledger], s.Count)
 	}
 	for ledger, count := range highest {
-		ok, err := w.Ledger.Rewound(ctx, ledger, count)
+		back, err := w.Ledger.Rewound(ctx, ledger, count)
 		if err != nil {
 			return false, fmt.Errorf("the ledger could not be asked for its count: %w", err)
 		}
-		if !ok {
+		if back {
 			return true, nil
 		}
 	}

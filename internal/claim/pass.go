@@ -88,10 +88,14 @@ func (p *pass) observe() {
 // book is the memory that this run writes to.
 func (p *pass) book() Book { return Book{Job: p.job.Name, Spreadsheet: p.order.Target.Spreadsheet} }
 
-// lasting is a context for what must be finished even when the run is cancelled:
-// a stop must not manufacture doubts.
+// lasting is a context for what must be finished even when the run is cancelled: a
+// stop must not manufacture doubts. Once a stop was asked for, it is short.
 func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	const enough = 2 * time.Minute
+	const usual, stopping = 5 * time.Minute, 20 * time.Second
+	enough := usual
+	if ctx.Err() != nil {
+		enough = stopping
+	}
 	return context.WithTimeout(context.WithoutCancel(ctx), enough)
 }
 

@@ -41,7 +41,7 @@ type Ask struct {
 
 // Stamp is one entry of the fence: developer metadata on the tab.
 type Stamp struct {
-	ID     int64  // the metadata id that its number is hashed to
+	ID     int64  // the metadata id that tab and number are hashed to; 0 in a batch: not yet
 	N      uint64 // counts the claims made on this tab, by anyone
 	Mark   string // the claim batch
 	Ledger string // id of the ledger behind it
@@ -161,11 +161,12 @@ type Ledger interface {
 	OpenBatch(ctx context.Context, run RunRef, b OpenBatch) (ledger string, count uint64, err error)
 	// CloseBatch writes down the answer to a batch.
 	CloseBatch(ctx context.Context, mark string, applied bool) error
-	// Orphans answers the claims and open batches of a job whose runs have no lease any
-	// more.
+	// Orphans answers the claims of a job that have not ended and whose runs have no
+	// lease any more, with their batches, and batches of such runs without an answer.
 	Orphans(ctx context.Context, job string) ([]Message, []OpenBatch, error)
-	// Rewound makes sure that the ledger's count is at least seen. It answers false when
-	// it was, and moves the count past it otherwise: the ledger has gone back in time.
+	// Rewound reports whether the ledger has gone back in time: seen is a count under
+	// its own id that it has not reached. It then moves its count there, so that it is
+	// said once.
 	Rewound(ctx context.Context, ledger string, seen uint64) (bool, error)
 	// FenceBefore answers the greatest fence number that a batch of this ledger had on a
 	// tab before t; 0 if there was none.
@@ -274,12 +275,12 @@ type OpenBatch struct {
 	Target      Target
 	Tab         Tab
 	N           uint64
-	StampID     int64
 	Claims      []MessageKey
 	Before      map[string]Before // by key: what stood in the rows that are claimed
 	Seen        map[string]Before // by key: what stood in the rows around them
 	Ledger      string
 	LedgerCount uint64
+	Answered    bool // whether it was applied is written down
 }
 
 // Report is an alert that belongs to no move.

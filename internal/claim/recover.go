@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 )
 
@@ -102,10 +103,11 @@ func (r *recovery) read(ctx context.Context) error {
 // batch still under way could land after its rows were given back, and its texts
 // would stay for ever.
 func (r *recovery) closeBatches(ctx context.Context) error {
-	if len(r.batches) == 0 {
+	open := slices.DeleteFunc(slices.Clone(r.batches), func(b OpenBatch) bool { return b.Answered })
+	if len(open) == 0 {
 		return nil
 	}
-	for _, b := range r.batches {
+	for _, b := range open {
 		applied, known := r.shown(b)
 		if !known {
 			var err error
@@ -176,9 +178,8 @@ func (r *recovery) giveBack(ctx context.Context, ms []Message) error {
 	}
 	seen := map[string]Before{}
 	for _, b := range r.batches {
-		for key, was := range b.Seen {
-			seen[key] = was
-		}
+		maps.Copy(seen, b.Seen)
+		maps.Copy(seen, b.Before)
 	}
 	var rs []Replacement
 	for _, m := range ms {

@@ -1,0 +1,208 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+)
+
+const (
+	deliverWithin = 2 * time.Minute  // one delivery; the routes have shorter limits of their own
+	reservedFor   = 3 * time.Minute  // longer than a delivery takes
+	recordWithin  = 10 * time.Second // a record that outlives the end of the program's context
+	firstWait     = 30 * time.Second // after the first failed delivery
+	longestWait   = time.Hour
+	// everything makes Outbox.Queued answer also what waits for its next try.
+	everything = 100 * 365 * 24 * time.Hour
+)
+
+// topic is what alerts are grouped by.
+type topic struct {
+	job   string
+	kind  claim.AlertKind
+	cause string
+}
+
+// urgent reports whether alerts of this kind wait for nothing: nobody but a person
+// can settle them.
+func (t topic) urgent() bool { return t.kind == claim.AlertUnknown }
+
+// group is the pending alerts of one topic on one route.
+type group struct {
+	topic
+	due     []claim.QueuedAlert // oldest first
+	waiting int                 // alerts whose next try has not come
+}
+
+// ready reports whether the group may be tried now. While some of it waits, the
+// route has just failed for it or another process is about to deliver it: what is
+// new then joins the next try.
+func (g *group) ready() bool {
+	return len(g.due) > 0 && (g.waiting == 0 || g.urgent())
+}
+
+func (g *group) numbers() []int64 {
+	ns := make([]int64, len(g.due))
+	for i, a := range g.due {
+		ns[i] = a.Number
+	}
+	return ns
+}
+
+// round tries every group of a route that is ready and not held back. After one
+// that failed it ends, since the route is likely to fail for all: what is left is
+// tried in the next round, before the failed one, so that no group blocks others.
+func (d *Deliverer) round(ctx context.Context, r Route, l *lane) (delivered, pending int, err error) {
+	l.busy.Lock()
+	defer l.busy.Unlock()
+	groups, err := d.pending(ctx, r.Name())
+	if err != nil {
+		return delivered, pending, err
+	}
+	for _, g := range groups {
+		pending += len(g.due) + g.waiting
+	}
+	for _, g := range groups {
+		if !g.ready() {
+			continue
+		}
+		held, err := d.held(ctx, r.Name(), g)
+		if err != nil {
+			return delivered, pending, err
+		}
+		if held {
+			continue
+		}
+		mine, err := d.reserve(ctx, r.Name(), g)
+		if err != nil {
+			return delivered, pending, err
+		}
+		if !mine {
+			continue
+		}
+		ok, err := d.try(ctx, r, g)
+		if !ok || err != nil {
+			return delivered, pending, err
+		}
+		delivered += len(g.due)
+		pending -= len(g.due)
+	}
+	return delivered, pending, nil
+}
+
+// pending answers what is to be delivered on a route, by topic.
+func (d *Deliverer) pending(ctx context.Context, route string) ([]*group, error) {
+	now := d.Now()
+	all, err := d.Outbox.Queued(ctx, route, now.Add(everything))
+	if err != nil {
+		return nil, err
+	}
+	// Read last: an alert that is reserved in between is not due any more.
+	due, err := d.Outbox.Queued(ctx, route, now)
+	if err != nil {
+		return nil, err
+	}
+	isDue := map[int64]bool{}
+	for _, a := range due {
+		isDue[a.Number] = true
+	}
+	var groups []*group
+	of := map[topic]*group{}
+	for _, a := range all {
+		t := topic{a.Job, a.Kind, a.Cause}
+		g, ok := of[t]
+		if !ok {
+			g = &group{topic: t}
+			of[t] = g
+			groups = append(groups, g)
+		}
+		if isDue[a.Number] {
+			g.due = append(g.due, a)
+		} else {
+			g.waiting++
+		}
+	}
+	return groups, nil
+}
+
+// held reports whether the group went out on this route too short a time ago.
+func (d *Deliverer) held(ctx context.Context, route string, g *group) (bool, error) {
+	if g.urgent() || d.RepeatAfter <= 0 {
+		return false, nil
+	}
+	last, err := d.Outbox.LastDelivered(ctx, route, g.job, g.kind, g.cause)
+	if err != nil {
+		return false, err
+	}
+	return !last.IsZero() && d.Now().Before(last.Add(d.RepeatAfter)), nil
+}
+
+// try delivers one reserved group, once, and writes down what became of it. The
+// error is the outbox's.
+func (d *Deliverer) try(ctx context.Context, r Route, g *group) (delivered bool, err error) {
+	m := newMessage(g.due)
+	log := d.Log.With("route", r.Name(), "job", m.Job, "run", m.run(), "kind", m.Kind, "cause", m.Cause, "alerts", m.Count, "alert", m.ID)
+	within, cancel := context.WithTimeout(ctx, deliverWithin)
+	defer cancel()
+	problem := r.Deliver(within, m)
+
+	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer cancelEnd()
+	if problem == nil {
+		log.Info("alert delivered")
+		if err := d.Outbox.Delivered(end, r.Name(), g.numbers(), d.Now()); err != nil {
+			return false, fmt.Errorf("alert %s was delivered and will be once more: %w", m.ID, err)
+		}
+		return true, nil
+	}
+	next := d.Now()
+	if ctx.Err() == nil { // the end of the program is no failure of the route
+		next = next.Add(waitAfter(m.Failures))
+	}
+	why := clean(conceal(problem.Error()))
+	log.Warn("alert not delivered; it is kept", "next", next, "error", why)
+	return false, d.Outbox.Undelivered(end, r.Name(), g.numbers(), why, next)
+}
+
+// reserve makes sure that no other process delivers the group at the same time. The
+// outbox has no lock, but it counts: a failure is written down in advance, and its
+// count read back. Of those that began with the same count only one can read back
+// one more. The others leave the alerts alone until the reservation ends; so do all
+// when the reads of several fell between the writes, for nobody can tell then
+// whether somebody has won.
+func (d *Deliverer) reserve(ctx context.Context, route string, g *group) (bool, error) {
+	now := d.Now()
+	if err := d.Outbox.Undelivered(ctx, route, g.numbers(), "being delivered", now.Add(reservedFor)); err != nil {
+		return false, err
+	}
+	after, err := d.Outbox.Queued(ctx, route, now.Add(everything))
+	if err != nil {
+		return false, err
+	}
+	tries := map[int64]int{}
+	for _, a := range after {
+		tries[a.Number] = a.Tries
+	}
+	for _, a := range g.due {
+		if tries[a.Number] != a.Tries+1 { // 0 when it has been delivered meanwhile
+			d.Log.Debug("another process is at this alert", "route", route, "job", g.job, "kind", g.kind, "cause", g.cause)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// failures is how many deliveries failed, from the outbox's count, in which each of
+// them has its reservation, too.
+func failures(tries int) int { return (tries + 1) / 2 }
+
+// waitAfter is the time until the next try when n tries had failed before this one.
+func waitAfter(n int) time.Duration {
+	wait := firstWait
+	for ; n > 0 && wait < longestWait; n-- {
+		wait *= 2
+	}
+	return min(wait, longestWait)
+}

@@ -1,0 +1,142 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Validate says what is wrong with a schedule, if anything is.
+func Validate(spec string) error {
+	_, err := parse(spec, time.UTC)
+	return err
+}
+
+// Next answers the next n ticks after from, in zone; nil means UTC.
+func Next(spec string, zone *time.Location, from time.Time, n int) ([]time.Time, error) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	p, err := parse(spec, zone)
+	if err != nil {
+		return nil, err
+	}
+	var ticks []time.Time
+	for t := p.next(from); len(ticks) < n && !t.IsZero(); t = p.next(t) {
+		ticks = append(ticks, t.In(zone))
+	}
+	return ticks, nil
+}
+
+// RunID names the run of a tick by its minute in UTC: cron-20261130T0905Z. Two
+// ticks of one schedule never fall into the same minute.
+func RunID(tick time.Time) string {
+	return "cron-" + tick.UTC().Format("20060102T1504Z")
+}
+
+// plan is a schedule that has been read.
+type plan interface {
+	// next answers the first tick after t, in UTC; zero if none comes.
+	next(t time.Time) time.Time
+}
+
+// parse reads a schedule that is meant in a zone.
+func parse(spec string, zone *time.Location) (plan, error) {
+	spec = strings.TrimSpace(spec)
+	// The library takes a zone as part of the schedule, and panics on half of one.
+	if strings.Contains(spec, "TZ=") {
+		return nil, errors.New("expected a schedule without a time zone: it is in the time zone of its job")
+	}
+	read, err := cron.ParseStandard(spec)
+	if err != nil {
+		return nil, fmt.Errorf("expected minute, hour, day, month and weekday such as \"*/5 * * * *\", or @hourly, @daily, \"@every 10m\": %w", err)
+	}
+	switch s := read.(type) {
+	case cron.ConstantDelaySchedule:
+		if s.Delay < time.Minute {
+			return nil, fmt.Errorf("expected at least a minute between runs, found %q", spec)
+		}
+		return interval(s.Delay), nil
+	case *cron.SpecSchedule:
+		s.Location = time.UTC // calendar gives it wall clocks, see there
+		c := calendar{fields: s, zone: zone, once: !everyHour(s)}
+		// From the start of a leap cycle the library's five years hold every date.
+		if c.next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+			return nil, fmt.Errorf("expected a schedule with a time that comes, found %q", spec)
+		}
+		return c, nil
+	}
+	return nil, fmt.Errorf("expected a schedule, found %q", spec)
+}
+
+// everyHour reports whether a schedule names no hours.
+func everyHour(s *cron.SpecSchedule) bool {
+	const hours = 24
+	return bits.OnesCount64(s.Hour&(1<<hours-1)) == hours
+}
+
+// interval is @every: multiples of itself since a fixed moment, the zero Time.
+type interval time.Duration
+
+func (d interval) next(t time.Time) time.Time {
+	return t.UTC().Truncate(time.Duration(d)).Add(time.Duration(d))
+}
+
+// calendar is a schedule of fields on the clock of a zone. The library is asked
+// about wall clocks only, written as if they were UTC, where no time is skipped
+// and none exists twice; what a change of the clock means is decided here.
+type calendar struct {
+	fields *cron.SpecSchedule
+	zone   *time.Location
+	once   bool // each time on the clock once; otherwise real time counts
+}
+
+func (c calendar) next(t time.Time) time.Time {
+	t = t.Round(0).In(c.zone)
+	wall := wallClock(t)
+	for {
+		begin, end := t.ZoneBounds()
+		if again := repeatedUntil(begin); c.once && wall.Before(again) {
+			wall = again
+		}
+		w := c.fields.Next(wall)
+		if w.IsZero() {
+			return time.Time{}
+		}
+		_, offset := t.Zone()
+		tick := w.Add(-seconds(offset))
+		if end.IsZero() || tick.Before(end) {
+			return tick
+		}
+		// The clock changes first. Whether w is skipped by the change is decided by
+		// what the clock shows right after it.
+		after := wallClock(end)
+		if c.once && w.Before(after) {
+			return end.UTC()
+		}
+		t, wall = end, after.Add(-time.Second) // end itself may be a tick
+	}
+}
+
+// wallClock is what a clock in t's zone shows, as a time in UTC.
+func wallClock(t time.Time) time.Time {
+	_, offset := t.Zone()
+	return t.UTC().Add(seconds(offset))
+}
+
+// repeatedUntil answers the last second of the wall clock that is shown a second
+// time after the change of the clock at begin. After a change that repeats nothing
+// it lies before begin's own wall clock.
+func repeatedUntil(begin time.Time) time.Time {
+	if begin.IsZero() { // the zone has always been what it is
+		return time.Time{}
+	}
+	_, before := begin.Add(-time.Second).Zone()
+	return begin.UTC().Add(seconds(before) - time.Second)
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
