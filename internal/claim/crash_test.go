@@ -2,6 +2,7 @@ package claim_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -160,4 +161,56 @@ func TestPausedPastTheLease(t *testing.T) {
 		w.wantSent(guests(3)...)
 		w.wantStatus(map[string]string{"k1": "sent", "k2": "sent", "k3": "sent"})
 	})
+}
+
+// A ledger that is restored from a backup finds in the fence that it went back in
+// time: what was under way when it was saved is unknown, what the sheet shows as
+// sent is not sent again, and it says so.
+func TestLedgerWentBack(t *testing.T) {
+	inWorld(t, dueRows(4), func(w *world) {
+		first := w.install("first", "one", settings{"limit": "2"})
+		var saved bool
+		w.emu.Before(func(c *sheetsemu.Call) {
+			if c.Kind == sheetsemu.KindBatchUpdate && c.Nth == 1 && !saved {
+				saved = true
+				backUp(t, w.dir+"/one.db", w.dir+"/backup.db")
+			}
+		})
+		wantRun(t, first.run("1"), claim.RunSent, 2)
+		wantRun(t, first.run("2"), claim.RunSent, 2)
+		first.close()
+		w.emu.Edit(spreadsheet, func(b *sheetsemu.Book) { b.Tab(tabTitle).Append("k5", "guest5@example.com", "2026-11-01", "") })
+		time.Sleep(6 * time.Minute)
+
+		second := w.install("second", "backup", nil)
+		defer second.close()
+		if err := second.svc.RecoverAll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		ms, err := second.ledger.Messages(context.Background(), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range ms {
+			if m.Outcome != claim.Unknown {
+				t.Errorf("%s was under way when the ledger was saved and is %s %s", m.Key, m.State, m.Outcome)
+			}
+		}
+		w.quiet([]*install{second})
+		w.wantSent(guests(5)...)
+		w.wantStatus(map[string]string{"k1": "sent", "k2": "sent", "k3": "sent", "k4": "sent", "k5": "sent"})
+	})
+}
+
+// backUp copies a ledger while it is in use.
+func backUp(t *testing.T, from, to string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("VACUUM INTO ?", to); err != nil {
+		t.Error(err)
+	}
 }

@@ -9,7 +9,8 @@ import (
 func (p *pass) giveBackRest(ctx context.Context) {
 	var rest []*held
 	for _, h := range p.held {
-		if h.State == Claimed || h.State == Confirmed || h.State == Returning {
+		switch {
+		case h.State == Claimed, h.State == Confirmed, h.State == Returning, h.State == Sending && h.unsent:
 			rest = append(rest, h)
 		}
 	}
@@ -65,6 +66,9 @@ func (p *pass) toReturning(ctx context.Context, rows []*held, why string) []*hel
 			p.note(h, Released, "given back unsent")
 		}
 		ms[i] = Move{MessageKey: h.MessageKey, Claim: h.Claim, From: []State{Claimed, Confirmed}, To: Returning, Event: h.report.Reason}
+		if h.unsent { // the intent is on disk, but the dot was never written
+			ms[i].From = append(ms[i].From, Sending)
+		}
 	}
 	moved, err := p.Ledger.Move(ctx, p.order.Run, ms)
 	if err != nil {

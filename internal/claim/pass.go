@@ -44,6 +44,7 @@ type held struct {
 	from     string // the text in the sheet that the mark replaces
 	astray   bool   // the claim text was not seen on its row
 	counted  bool   // the mark was seen to replace the claim text
+	unsent   bool   // its transaction ended surely before the final dot
 	doubtful bool
 	report   *RowReport
 }

@@ -41,7 +41,7 @@ type Ask struct {
 
 // Stamp is one entry of the fence: developer metadata on the tab.
 type Stamp struct {
-	ID     int64  // the metadata id that tab and number are hashed to; 0 in a batch: not yet
+	ID     int64  // the metadata id; a read fills it in, a claim derives it from tab and N
 	N      uint64 // counts the claims made on this tab, by anyone
 	Mark   string // the claim batch
 	Ledger string // id of the ledger behind it
@@ -115,7 +115,8 @@ type Mailer interface {
 // Hooks are called from inside a transaction.
 type Hooks struct {
 	// Begin is called when a connection and its turn under the rate are there, right
-	// before the first command of the transaction.
+	// before the first command of the transaction; again when a reused connection
+	// turns out to be dead at that command.
 	Begin func() error
 	// Commit is called after the content and before the final dot. It makes the intent
 	// durable; when it fails, the connection is closed hard and nothing was sent.

@@ -21,7 +21,7 @@ const (
 // Cell is one cell as it was read.
 type Cell struct {
 	Kind    CellKind
-	Shown   string    // the text that the sheet displays
+	Shown   string    // the text that the sheet displays; of a text cell, the text itself
 	Number  float64   // Number and Date: the stored number
 	Civil   time.Time // Date: the wall clock time that it stands for, in UTC for want of a zone
 	Bool    bool

@@ -49,7 +49,8 @@ func (p *pass) sendOne(ctx context.Context, h *held, rest []*held) {
 		}
 		h.MessageID = letter.MessageID
 		r := p.Mailer.Send(ctx, letter, p.hooks(ctx, h))
-		if r.Verdict != NotBegun {
+		h.unsent = r.Verdict == NotBegun
+		if !h.unsent {
 			p.settle(ctx, h, r)
 			return
 		}

@@ -48,13 +48,13 @@ func States() []State {
 // moves is the whole of what a ledger may do to a claim. A state is never set, it
 // is only moved, by an update that names the state it expects to find.
 var moves = map[State][]State{
-	Claimed:   {Confirmed, Returning},
-	Confirmed: {Sending, Settled, Returning}, // settled: refused before the final dot
-	Sending:   {Settled, Returning},          // returning: refused through no fault of the row
-	Settled:   {Settled, Marked},             // settled again: a late or a better answer, before the mark
-	Marked:    {Verified, Settled},           // settled again: a late answer to an unknown
-	Verified:  {Claimed, Settled},            // claimed again: the next attempt of a failure
-	Returning: {Returned},
+	Claimed:   {Confirmed, Settled, Returning}, // settled: called unknown, the ledger went back in time
+	Confirmed: {Sending, Settled, Returning},   // settled: refused before the final dot
+	Sending:   {Settled, Returning},            // returning: refused through no fault of the row
+	Settled:   {Settled, Marked},               // settled again: a late or a better answer, before the mark
+	Marked:    {Verified, Settled},             // settled again: a late answer to an unknown
+	Verified:  {Claimed, Settled},              // claimed again: the next attempt of a failure
+	Returning: {Returned, Settled},             // settled: as for claimed
 	Returned:  {Claimed},
 }
 

@@ -1,0 +1,68 @@
+# sheetclaim
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+TOOL     = $(GO) tool -modfile=tools.mod
+GOLANGCI_VERSION = v2.15.0
+GOLANGCI = .tools/golangci-lint-$(GOLANGCI_VERSION)
+FUZZTIME ?= 10s
+
+.PHONY: help
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: demo
+demo: ## three runs at once on a sample sheet, in one process
+	$(GO) run ./cmd/sheetclaim demo
+
+.PHONY: build
+build: ## build ./sheetclaim
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o sheetclaim ./cmd/sheetclaim
+
+.PHONY: test
+test: ## all tests
+	$(GO) test ./...
+
+.PHONY: race
+race: ## all tests under the race detector
+	$(GO) test -race ./...
+
+.PHONY: rounds
+rounds: ## the overlap tests, many rounds of real processes
+	SHEETCLAIM_ROUNDS=20 $(GO) test -count=1 -run 'Processes' -v ./cmd/sheetclaim
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	scripts/fuzz $(FUZZTIME)
+
+.PHONY: lint
+lint: $(GOLANGCI) ## formatting, vet, linters, import rules, dead code
+	@test -z "$$($(TOOL) gofumpt -l cmd api internal)" || { $(TOOL) gofumpt -l cmd api internal; echo "run: make fmt"; exit 1; }
+	$(GO) vet ./...
+	$(GO) fix -diff ./...
+	$(TOOL) staticcheck ./...
+	$(GOLANGCI) run
+	@out="$$($(TOOL) deadcode -test ./...)"; test -z "$$out" || { echo "$$out"; exit 1; }
+
+.PHONY: fmt
+fmt: ## format
+	$(TOOL) gofumpt -w cmd api internal
+
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/.tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv .tools/golangci-lint $@
+
+.PHONY: cross
+cross: ## build for linux, darwin and windows
+	@for os in linux darwin windows; do for arch in amd64 arm64; do \
+	  echo "$$os/$$arch"; CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -o /dev/null ./cmd/sheetclaim || exit 1; \
+	done; done
+
+.PHONY: bench
+bench: ## benchmarks
+	$(GO) test -run '^$$' -bench . ./...
+
+.PHONY: vuln
+vuln: ## known vulnerabilities; needs the database of the Go project, so it is no gate
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...

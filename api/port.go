@@ -1,0 +1,47 @@
+package api
+
+import (
+	"context"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+)
+
+// Starter starts the run that a request names, attaches to it, or answers its
+// result. Its errors are claim.ErrReused, claim.ErrClosing, a *claim.SheetError
+// when a dead run of that name cannot be settled yet, and otherwise the ledger's.
+type Starter interface {
+	Start(ctx context.Context, r claim.Request) (Run, error)
+}
+
+// Run is a hold on a run.
+type Run interface {
+	Document() claim.Document // as it is now
+	Done() <-chan struct{}    // closed when there is nothing more to wait for
+	Replayed() bool           // the run had ended before it was asked for
+}
+
+// Finder remembers runs; it is the reading half of claim.Runs.
+type Finder interface {
+	// Find answers the newest run of that name, or claim.ErrNoRun.
+	Find(ctx context.Context, job, id string) (claim.RunRecord, error)
+	// Recent answers the newest runs first; job "" means all jobs.
+	Recent(ctx context.Context, job string, limit int) ([]claim.RunRecord, error)
+}
+
+// Service makes a Starter of a claim.Service.
+func Service(s *claim.Service) Starter { return service{s} }
+
+type service struct{ *claim.Service }
+
+// Start hides claim.Service.Start, whose ticket is a struct.
+func (s service) Start(ctx context.Context, r claim.Request) (Run, error) {
+	t, err := s.Service.Start(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return ticket{t}, nil
+}
+
+type ticket struct{ *claim.Ticket }
+
+func (t ticket) Replayed() bool { return t.Ticket.Replayed }

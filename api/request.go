@@ -1,0 +1,153 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// runRequest is the body of POST /v1/runs; nil where a member was left out.
+type runRequest struct {
+	Job         *string
+	RunID       *string
+	Range       *string
+	Spreadsheet *string
+	Limit       *int
+	DryRun      bool
+	Confirm     bool
+}
+
+// requestFields are the members that a request may have.
+const requestFields = "job, run_id, range, spreadsheet, limit, dry_run, confirm"
+
+// parseRunRequest reads a body strictly. encoding/json alone would let members
+// repeat, ignore the case of their names, and take null for "left out": each of
+// them can hide that a request is not the one that its author meant.
+func parseRunRequest(body []byte) (*runRequest, error) {
+	req := &runRequest{}
+	if len(body) == 0 {
+		return req, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	brace, err := dec.Token()
+	if err != nil {
+		return nil, syntaxProblem(err)
+	}
+	if brace != json.Delim('{') {
+		return nil, refuse(codeBodyInvalid, "expected a JSON object, found %s: send {\"job\": …}", kindOf(body))
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		name, value, err := member(dec)
+		if err != nil {
+			return nil, syntaxProblem(err)
+		}
+		if seen[name] {
+			return nil, refuse(codeFieldInvalid, "the body has %s twice: send it once", brief(name)).at(name)
+		}
+		seen[name] = true
+		if err := req.set(name, value); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := dec.Token(); err != nil { // the closing brace
+		return nil, syntaxProblem(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, refuse(codeBodyInvalid, "there is something behind the JSON object: send one object and nothing else")
+	}
+	return req, nil
+}
+
+// member reads one name and its value.
+func member(dec *json.Decoder) (name string, value json.RawMessage, err error) {
+	token, err := dec.Token()
+	if err != nil {
+		return "", nil, err
+	}
+	name, _ = token.(string) // a name is always a string, or Token had failed
+	return name, value, dec.Decode(&value)
+}
+
+func syntaxProblem(err error) *problem {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return refuse(codeBodyInvalid, "the JSON ends too early: send the whole object")
+	}
+	return refuse(codeBodyInvalid, "the body is not JSON (%v): n8n users look for an expression that left a value empty", err)
+}
+
+// set takes one member of the body.
+func (r *runRequest) set(name string, value json.RawMessage) error {
+	switch name {
+	case "job":
+		return take(name, value, "a text", &r.Job)
+	case "run_id":
+		return r.setRunID(value)
+	case "range":
+		return take(name, value, "a text", &r.Range)
+	case "spreadsheet":
+		return take(name, value, "a text", &r.Spreadsheet)
+	case "limit":
+		return take(name, value, "a whole number", &r.Limit)
+	case "dry_run":
+		return take(name, value, "true or false", &r.DryRun)
+	case "confirm":
+		return take(name, value, "true or false", &r.Confirm)
+	case "callback_url":
+		return refuse(codeNoCallbacks, "this release calls nobody back: leave callback_url out, send Prefer: respond-async and ask the address in Location for the end").at(name)
+	}
+	return refuse(codeFieldUnknown, "a request for a run has no %s: it may have %s", brief(name), requestFields).at(name)
+}
+
+// setRunID also takes a whole number, by its digits: an n8n expression for an
+// execution's id can come out as one.
+func (r *runRequest) setRunID(value json.RawMessage) error {
+	if digits := string(value); strings.Trim(digits, "0123456789") == "" {
+		r.RunID = &digits
+		return nil
+	}
+	return take("run_id", value, "a text", &r.RunID)
+}
+
+// take decodes a value that has to be of the type of into.
+func take[T any](name string, value json.RawMessage, expected string, into *T) error {
+	if kind := kindOf(value); kind == "null" || json.Unmarshal(value, into) != nil {
+		return refuse(codeFieldInvalid, "expected %s as %s, found %s: correct it, or leave it out", expected, name, kind).at(name)
+	}
+	return nil
+}
+
+// kindOf says in words what a JSON value is.
+func kindOf(value []byte) string {
+	value = bytes.TrimLeft(value, " \t\r\n")
+	if len(value) == 0 {
+		return "nothing"
+	}
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a text"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return fmt.Sprintf("the number %s", cut(string(value)))
+}
+
+// brief quotes what a caller sent, and shortens it, for a sentence.
+func brief(s string) string { return fmt.Sprintf("%q", cut(s)) }
+
+func cut(s string) string {
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit statuses. run says more in its help.
+const (
+	exitOK    = 0
+	exitSome  = 1 // a run ended partial or stopped
+	exitError = 2 // usage, configuration, or nothing could be tried
+)
+
+// Main is the program as a value: what production starts is what tests start.
+type Main struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Env            func(name string) (string, bool)
+	Now            func() time.Time
+	// Exit ends the process at once; the second signal does that.
+	Exit func(code int)
+	// Ready is told the addresses that a serving command listens on; nil: nobody asks.
+	Ready func(addrs map[string]string)
+
+	log *slog.Logger
+}
+
+// NewMain is the program as the operating system starts it.
+func NewMain() *Main {
+	return &Main{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.LookupEnv, Now: time.Now, Exit: os.Exit,
+	}
+}
+
+// cli is the command line.
+type cli struct {
+	Config    string `help:"Configuration file." default:"sheetclaim.yaml" env:"SHEETCLAIM_CONFIG" type:"path" placeholder:"FILE"`
+	LogFormat string `help:"text or json, on stderr." enum:"text,json" default:"text"`
+	LogLevel  string `help:"debug, info, warn or error." enum:"debug,info,warn,error" default:"${level}"`
+
+	Demo     demoCmd     `cmd:"" help:"Show it: emulator, mail catcher, ledger and service in one process; three runs at once on a sample sheet."`
+	Serve    serveCmd    `cmd:"" help:"Serve the HTTP API and start scheduled runs."`
+	Run      runCmd      `cmd:"" help:"Run a job once, now."`
+	Cfg      cfgCmd      `cmd:"" name:"config" help:"Look at the configuration."`
+	Emulator emulatorCmd `cmd:"" help:"Serve the Google Sheets API on a port, in memory."`
+	Version  versionCmd  `cmd:"" help:"Print version, commit and Go version."`
+}
+
+// exitError ends a command with a status and, when text is set, a text on stderr.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// Run parses the arguments, carries out the command and answers the exit status.
+func (m *Main) Run(ctx context.Context, args []string) int {
+	ctx, stop := m.signals(ctx)
+	defer stop()
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("sheetclaim"),
+		kong.Description("Mails the due rows of a Google Sheet at most once each, and never loses one silently."),
+		kong.UsageOnError(),
+		kong.Writers(m.Stdout, m.Stderr),
+		kong.Vars{"level": "info"},
+		kong.Exit(func(code int) { panic(&statusError{code: code}) }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(m),
+	)
+	if err != nil {
+		return m.fail(err)
+	}
+	return m.carryOut(parser, &c, args)
+}
+
+// carryOut runs the parsed command. kong ends --help by its Exit hook, which is
+// caught here.
+func (m *Main) carryOut(parser *kong.Kong, c *cli, args []string) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			end, ok := r.(*statusError)
+			if !ok {
+				panic(r)
+			}
+			code = end.code
+		}
+	}()
+	kctx, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(m.Stderr, "sheetclaim: %v\nTry 'sheetclaim --help'.\n", err)
+		return exitError
+	}
+	m.log = newLogger(m.Stderr, c.LogFormat, c.LogLevel)
+	return m.fail(kctx.Run(c))
+}
+
+// fail tells people what went wrong and answers the exit status.
+func (m *Main) fail(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var end *statusError
+	if errors.As(err, &end) {
+		if end.text != "" {
+			fmt.Fprintln(m.Stderr, "sheetclaim: "+end.text)
+		}
+		return end.code
+	}
+	fmt.Fprintf(m.Stderr, "sheetclaim: %v\n", err)
+	return exitError
+}
+
+// signals ends the context at the first SIGINT or SIGTERM, and the process at the
+// second.
+func (m *Main) signals(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for n := 0; ; n++ {
+			if _, ok := <-ch; !ok {
+				return
+			}
+			if n > 0 {
+				m.Exit(128 + int(syscall.SIGTERM))
+			}
+			cancel()
+		}
+	}()
+	return ctx, func() { signal.Stop(ch); close(ch); cancel() }
+}
+
+// newLogger logs for people or for machines. Secrets, addresses and message bodies
+// are never logged.
+func newLogger(w io.Writer, format, level string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		l = slog.LevelInfo
+	}
+	opts := &slog.HandlerOptions{Level: l}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}

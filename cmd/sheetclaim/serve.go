@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/sheetclaim/sheetclaim/api"
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/job"
+	"github.com/sheetclaim/sheetclaim/internal/schedule"
+)
+
+type serveCmd struct {
+	Listen string `help:"Address of the API, in place of api.listen." placeholder:"HOST:PORT"`
+}
+
+// Run serves until a signal comes, and then stops in good order: the message in
+// flight is finished, what was sent is marked, the rest is given back.
+func (c *serveCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+	cfg, err := m.load(opts.Config)
+	if err != nil {
+		return err
+	}
+	if c.Listen != "" {
+		cfg.API.Listen = c.Listen
+	}
+	return m.serve(ctx, cfg)
+}
+
+// serve runs the service of a configuration until ctx ends.
+func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
+	p, err := m.open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	server, err := api.New(m.apiConfig(p))
+	if err != nil {
+		return err
+	}
+	l, err := listen(ctx, cfg.API.Listen)
+	if err != nil {
+		return err
+	}
+	if m.Ready != nil {
+		m.Ready(map[string]string{"api": "http://" + l.Addr().String()})
+	}
+	m.log.Info("serving", "address", l.Addr().String(), "jobs", cfg.JobNames(), "version", version)
+	return m.parts(ctx, p, server, l)
+}
+
+// parts runs what serves side by side; the first that ends, or ctx, ends all.
+func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Listener) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	alerts, stopAlerts := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAlerts()
+	var all, last sync.WaitGroup
+	errs := make(chan error, 2)
+	last.Go(func() { p.alerts.Run(alerts) })
+	all.Go(func() { defer stop(); errs <- server.Serve(ctx, l) })
+	all.Go(func() { m.recoverOften(ctx, p.service) })
+	all.Go(func() { defer stop(); errs <- m.scheduler(p).Run(ctx) })
+	<-ctx.Done()
+	p.service.Close() // runs stop; callers that wait for them get their answer
+	all.Wait()
+	m.deliver(ctx, p)
+	stopAlerts()
+	last.Wait()
+	m.log.Info("stopped")
+	close(errs)
+	var failed []error
+	for err := range errs {
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// recoverOften settles what dead runs left, at once and then every minute.
+func (m *Main) recoverOften(ctx context.Context, s *claim.Service) {
+	const often = time.Minute
+	for {
+		if err := s.RecoverAll(ctx); err != nil && ctx.Err() == nil {
+			m.log.Warn("recovery is not complete; it goes on in a minute", "error", err)
+		}
+		if wait(ctx, often) != nil {
+			return
+		}
+	}
+}
+
+// scheduler starts runs when their schedules say so.
+func (m *Main) scheduler(p *parts) *schedule.Scheduler {
+	s := &schedule.Scheduler{Now: m.Now, Wait: wait, Log: m.log}
+	for _, name := range p.cfg.JobNames() {
+		spec := p.cfg.Jobs[name]
+		if spec.Schedule != "" {
+			s.Entries = append(s.Entries, schedule.Entry{Job: name, Spec: spec.Schedule, Zone: spec.Zone()})
+		}
+	}
+	s.Start = func(ctx context.Context, name, id string) {
+		t, err := p.service.Start(ctx, claim.Request{Job: name, RunID: id})
+		if err != nil {
+			m.log.Error("a scheduled run could not start", "job", name, "run", id, "error", err)
+			return
+		}
+		<-t.Done()
+	}
+	return s
+}
+
+// apiConfig translates the api section.
+func (m *Main) apiConfig(p *parts) api.Config {
+	c := api.Config{
+		Listen: p.cfg.API.Listen, Start: api.Service(p.service), Runs: p.ledger, Ready: p.ledger.Ping,
+		MaxWait: p.cfg.API.MaxWait, Log: m.log,
+	}
+	for _, t := range p.cfg.API.Tokens {
+		c.Tokens = append(c.Tokens, api.Token{Name: t.Name, Token: t.Token.Reveal(), Jobs: t.Jobs})
+	}
+	for _, name := range p.cfg.JobNames() {
+		s := p.cfg.Jobs[name]
+		c.Jobs = append(c.Jobs, api.JobInfo{
+			Job: p.service.Jobs[name], AllowSpreadsheets: s.AllowSpreadsheets, AllowRanges: s.AllowRanges,
+			Schedule: s.Schedule, Timezone: s.Timezone,
+		})
+	}
+	c.Next = func(name string) []time.Time {
+		s := p.cfg.Jobs[name]
+		if s.Schedule == "" {
+			return nil
+		}
+		const some = 3
+		next, err := schedule.Next(s.Schedule, s.Zone(), m.Now(), some)
+		if err != nil {
+			m.log.Warn("next ticks", "job", name, "error", err)
+		}
+		return next
+	}
+	return c
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/sheetclaim/sheetclaim/internal/alert"
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/job"
+	"github.com/sheetclaim/sheetclaim/internal/ledger"
+	"github.com/sheetclaim/sheetclaim/internal/mailer"
+	"github.com/sheetclaim/sheetclaim/internal/sheets"
+)
+
+// parts is the wired program: what serve and run have in common.
+type parts struct {
+	cfg     *job.Config
+	ledger  *ledger.SQLite
+	mailer  *mailer.SMTP
+	alerts  *alert.Deliverer
+	service *claim.Service
+}
+
+// load reads the configuration.
+func (m *Main) load(path string) (*job.Config, error) {
+	cfg, err := job.Load(path, m.Env)
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.Jobs) == 0 {
+		return nil, fmt.Errorf("%s: no job is configured: add one under jobs", path)
+	}
+	return cfg, nil
+}
+
+// open wires the parts of a configuration. Nothing is asked of Google or the mail
+// server yet.
+func (m *Main) open(ctx context.Context, cfg *job.Config) (_ *parts, err error) {
+	p := &parts{cfg: cfg}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if cfg.SMTP == nil {
+		return nil, errors.New("the configuration has no smtp section: say which mail server takes the messages")
+	}
+	if p.mailer, err = openMailer(cfg.SMTP, m.log); err != nil {
+		return nil, err
+	}
+	routes, err := alertRoutes(cfg.Alerts, p.mailer, m)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(routes))
+	for i, r := range routes {
+		names[i] = r.Name()
+	}
+	if p.ledger, err = ledger.OpenURL(ctx, cfg.Ledger.Reveal(), ledger.Options{Now: m.Now, Routes: names}); err != nil {
+		return nil, err
+	}
+	p.alerts = &alert.Deliverer{Outbox: p.ledger, Routes: routes, RepeatAfter: cfg.Alerts.RepeatAfter, Now: m.Now, Wait: wait, Log: m.log}
+	client, err := sheets.New(ctx, sheets.Config{
+		CredentialsFile: cfg.Google.CredentialsFile, Endpoint: cfg.Google.Endpoint, UserAgent: "sheetclaim/" + version, Now: m.Now, Log: m.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	jobs := map[string]*claim.Job{}
+	for _, name := range cfg.JobNames() {
+		if jobs[name], err = cfg.Job(name); err != nil {
+			return nil, err
+		}
+	}
+	p.service = m.newService(p, client, jobs)
+	return p, nil
+}
+
+// newService makes the service that carries runs.
+func (m *Main) newService(p *parts, client *sheets.Client, jobs map[string]*claim.Job) *claim.Service {
+	s := &claim.Service{
+		Jobs: jobs, Ledger: p.ledger, Runs: p.ledger, Instance: randomText(12), Memory: p.cfg.RunMemory,
+		Now: m.Now, Wait: wait, Log: m.log,
+		Worker: func() *claim.Worker {
+			sheet, calls := client.Counting()
+			return &claim.Worker{
+				Sheet: sheet, Ledger: p.ledger, Mailer: p.mailer, Now: m.Now, Wait: wait,
+				NewMark: func() string { return randomText(8) }, Calls: calls, Log: m.log,
+			}
+		},
+	}
+	s.Open()
+	return s
+}
+
+// close stops what was opened, in the order that loses nothing.
+func (p *parts) close() error {
+	var errs []error
+	if p.service != nil {
+		p.service.Close()
+	}
+	if p.mailer != nil {
+		errs = append(errs, p.mailer.Close())
+	}
+	if p.ledger != nil {
+		errs = append(errs, p.ledger.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// openMailer translates the smtp section.
+func openMailer(c *job.SMTP, log *slog.Logger) (*mailer.SMTP, error) {
+	cfg := mailer.Config{
+		Host: c.Host, Port: c.Port, TLS: mailer.TLSMode(c.TLS), CAFile: c.CAFile,
+		Username: c.Username, Password: c.Password.Reveal(), HELO: c.Helo, From: c.From,
+		Connections: c.Connections, MessagesPerConnection: c.MessagesPerConnection,
+		Timeout: c.Timeout, DotTimeout: c.DotTimeout, Now: time.Now, Log: log,
+	}
+	if c.Rate.Count > 0 {
+		cfg.Rate = rate.Limit(float64(c.Rate.Count) / c.Rate.Per.Seconds())
+	}
+	if o := c.OAuth; o != nil {
+		tokens, err := mailer.OAuth{
+			TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: o.ClientSecret.Reveal(),
+			RefreshTokenFile: o.RefreshTokenFile, Scope: o.Scope, Log: log,
+		}.Tokens()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Token = tokens
+	}
+	return mailer.New(cfg)
+}
+
+// alertRoutes translates the alerts section.
+func alertRoutes(c job.Alerts, m claim.Mailer, main *Main) ([]alert.Route, error) {
+	var routes []alert.Route
+	if len(c.Email) > 0 {
+		routes = append(routes, &alert.Email{Mailer: m, To: c.Email, Log: main.log})
+	}
+	if c.Webhook != nil {
+		w, err := alert.NewWebhook(c.Webhook.URL, c.Webhook.Secret.Reveal(), http.DefaultTransport, main.Now)
+		if err != nil {
+			return nil, err
+		}
+		routes = append(routes, w)
+	}
+	return routes, nil
+}
+
+// wait is the Wait of every part.
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// randomText answers n random lower-case letters and digits.
+func randomText(n int) string { return strings.ToLower(rand.Text())[:n] }
+
+// listen opens a TCP listener and says what stands in the way if it cannot.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w: is another sheetclaim running, or the port in use?", addr, err)
+	}
+	return l, nil
+}

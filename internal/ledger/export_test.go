@@ -1,0 +1,16 @@
+package ledger
+
+import "context"
+
+// DropConnection closes the ledger's connection, as happens when a statement is
+// interrupted; the next transaction connects again.
+func (s *SQLite) DropConnection() {
+	s.db.SetMaxIdleConns(-1)
+	s.db.SetMaxIdleConns(1)
+}
+
+// Synchronous answers how the connection writes to disk; 2 is FULL.
+func (s *SQLite) Synchronous(ctx context.Context) (level int, err error) {
+	err = s.db.QueryRowContext(ctx, `PRAGMA synchronous`).Scan(&level)
+	return level, err
+}

@@ -1,0 +1,77 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+)
+
+// Event is one entry of the record of events. Where it is about no message, the
+// message key holds the job alone.
+type Event struct {
+	claim.MessageKey
+	At       time.Time
+	Run      string
+	From, To claim.State
+	Text     string
+}
+
+// Messages answers every message of a job, as it is now.
+func (s *SQLite) Messages(ctx context.Context, job string) ([]claim.Message, error) {
+	var ms []claim.Message
+	err := s.read(ctx, "list messages", func(t *tx) (err error) {
+		ms, err = list(ctx, t, scanMessage, `SELECT `+messageColumns+` FROM messages m
+			WHERE m.job = ? ORDER BY m.spreadsheet, m.key, m.generation`, job)
+		return err
+	})
+	return ms, err
+}
+
+// Attempts answers every try to hand a message over, oldest first.
+func (s *SQLite) Attempts(ctx context.Context, k claim.MessageKey) ([]claim.Attempt, error) {
+	var as []claim.Attempt
+	err := s.read(ctx, "list attempts", func(t *tx) (err error) {
+		as, err = list(ctx, t, scanAttempt, `SELECT number, verdict, step, reply, message_id, at FROM attempts
+			WHERE job = ? AND spreadsheet = ? AND key = ? AND generation = ? ORDER BY rowid`,
+			k.Job, k.Spreadsheet, k.Key, k.Generation)
+		return err
+	})
+	return as, err
+}
+
+func scanAttempt(row scanner) (claim.Attempt, error) {
+	var a claim.Attempt
+	err := row.Scan(&a.Number, &a.Verdict, &a.Step, &a.Reply, &a.MessageID, stamped{&a.At})
+	return a, err
+}
+
+// Events answers what happened to the messages of a job, oldest first.
+func (s *SQLite) Events(ctx context.Context, job string) ([]Event, error) {
+	var es []Event
+	err := s.read(ctx, "list events", func(t *tx) (err error) {
+		es, err = list(ctx, t, scanEvent, `SELECT at, job, spreadsheet, key, generation, run_id, from_state, to_state, text
+			FROM events WHERE job = ? ORDER BY number`, job)
+		return err
+	})
+	return es, err
+}
+
+func scanEvent(row scanner) (Event, error) {
+	var e Event
+	err := row.Scan(stamped{&e.At}, &e.Job, &e.Spreadsheet, &e.Key, &e.Generation, &e.Run, &e.From, &e.To, &e.Text)
+	return e, err
+}
+
+// Alerts answers every alert, delivered or not, oldest first. Tries is the
+// greatest number of failed deliveries on any route.
+func (s *SQLite) Alerts(ctx context.Context) ([]claim.QueuedAlert, error) {
+	var as []claim.QueuedAlert
+	err := s.read(ctx, "list alerts", func(t *tx) (err error) {
+		as, err = list(ctx, t, scanAlert, `SELECT `+alertColumns+`,
+			(SELECT coalesce(max(tries), 0) FROM deliveries WHERE alert = a.number)
+			FROM alerts a ORDER BY a.number`)
+		return err
+	})
+	return as, err
+}

@@ -1,0 +1,124 @@
+package sheets
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/api/googleapi"
+	api "google.golang.org/api/sheets/v4"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+)
+
+var _ claim.Sheet = (*Client)(nil)
+
+// Read implements [claim.Sheet].
+func (c *Client) Read(ctx context.Context, t claim.Target, ask claim.Ask) (*claim.Grid, error) {
+	area, err := ParseRange(t.Range)
+	if err != nil {
+		return nil, &claim.SheetError{Problem: err.Error(), Setup: true, Err: err}
+	}
+	if ask.Tab != nil {
+		area.Tab = ask.Tab.Title
+	}
+	g, f := c.grid(ctx, t, area, ask, area.asked(ask))
+	if f != nil && pastEnd(f) && (ask.Rows != nil || ask.Columns != nil) {
+		// Rows or columns that were there are gone, and a range that begins past the
+		// end is refused (probed). The whole range shows what is left.
+		g, f = c.grid(ctx, t, area, ask, []Range{area})
+	}
+	switch {
+	case f != nil:
+		return nil, c.withTabs(ctx, t, area, f)
+	case ask.Tab != nil && g.Tab.ID != ask.Tab.ID:
+		return nil, replacedTab(ask.Tab.Title)
+	case len(g.Header) == 0:
+		return nil, noHeader(g.Tab, area)
+	}
+	return g, nil
+}
+
+// grid reads a list of ranges in one response.
+func (c *Client) grid(ctx context.Context, t claim.Target, area Range, ask claim.Ask, list []Range) (*claim.Grid, *failure) {
+	byURL := queryLength(texts(list)) <= maxQuery
+	if !byURL && ask.Tab == nil {
+		// Data filters take the tab by its id, which is not known yet.
+		list, byURL = []Range{area}, true
+	}
+	fields := googleapi.Field(readFields(ask.Fence))
+	var g *claim.Grid
+	began, f := c.read(ctx, call{spreadsheet: t.Spreadsheet, tab: area.Tab}, ask.Fence, func(ctx context.Context) error {
+		var book *api.Spreadsheet
+		var err error
+		if byURL {
+			book, err = c.service.Spreadsheets.Get(t.Spreadsheet).Ranges(texts(list)...).Fields(fields).Context(ctx).Do()
+		} else {
+			req := &api.GetSpreadsheetByDataFilterRequest{DataFilters: filters(ask.Tab.ID, list)}
+			book, err = c.service.Spreadsheets.GetByDataFilter(t.Spreadsheet, req).Fields(fields).Context(ctx).Do()
+		}
+		if err == nil {
+			g, err = bookGrid(t, area, book, "", ask)
+		}
+		return err
+	})
+	if f != nil {
+		return nil, f
+	}
+	g.Began = began
+	return g, nil
+}
+
+// readFields is the mask of a read. A mask that names data makes includeGridData
+// needless (documented), and without one the answer is ten times as long.
+func readFields(fence bool) string {
+	sheet := sheetFields
+	if fence {
+		sheet += metadataFields
+	}
+	return "spreadsheetId,properties(timeZone),sheets(" + sheet + ")"
+}
+
+// errNoTab is an answer without the tab that it must hold: an error of the way, as
+// a body cut short is.
+var errNoTab = errors.New("the answer of Google Sheets does not hold the tab")
+
+// bookGrid makes the grid of an answer; zone is for one that does not name its own.
+func bookGrid(t claim.Target, area Range, book *api.Spreadsheet, zone string, ask claim.Ask) (*claim.Grid, error) {
+	if book == nil {
+		return nil, errNoTab
+	}
+	s := findSheet(book.Sheets, ask.Tab, area.Tab)
+	if s == nil {
+		return nil, errNoTab
+	}
+	if book.Properties != nil && book.Properties.TimeZone != "" {
+		zone = book.Properties.TimeZone
+	}
+	return newGrid(t, area, zone, s, ask), nil
+}
+
+// withTabs adds the tabs that there are to a failure over a tab that there is not.
+// The second call is worth it: the answer is mostly a typing error away.
+func (c *Client) withTabs(ctx context.Context, t claim.Target, area Range, f *failure) *claim.SheetError {
+	if area.Tab == "" || !unknownTab(f) {
+		return f.words
+	}
+	var titles []string
+	_, failed := c.read(ctx, call{spreadsheet: t.Spreadsheet}, false, func(ctx context.Context) error {
+		book, err := c.service.Spreadsheets.Get(t.Spreadsheet).Fields("sheets(properties(title))").Context(ctx).Do()
+		if err != nil {
+			return err
+		}
+		titles = nil
+		for _, s := range book.Sheets {
+			if s.Properties != nil {
+				titles = append(titles, s.Properties.Title)
+			}
+		}
+		return nil
+	})
+	if failed != nil || len(titles) == 0 {
+		return f.words
+	}
+	return listTabs(f.words, titles)
+}
