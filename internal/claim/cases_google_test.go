@@ -15,8 +15,12 @@ import (
 
 // calls of a run, in order, as the emulator counts them by kind.
 var runCalls = []moment{
-	{sheetsemu.KindGet, 1}, {sheetsemu.KindGet, 2}, {sheetsemu.KindBatchUpdate, 1},
-	{sheetsemu.KindGet, 3}, {sheetsemu.KindBatchUpdate, 2}, {sheetsemu.KindGet, 4},
+	{sheetsemu.KindGet, 1},
+	{sheetsemu.KindGet, 2},
+	{sheetsemu.KindBatchUpdate, 1},
+	{sheetsemu.KindGet, 3},
+	{sheetsemu.KindBatchUpdate, 2},
+	{sheetsemu.KindGet, 4},
 }
 
 var runCallNames = []string{"first read", "second read", "claim", "confirm", "mark", "verify"}

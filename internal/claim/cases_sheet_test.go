@@ -303,7 +303,9 @@ func TestSH23HostileCell(t *testing.T) {
 func TestKeysOfSeveralColumns(t *testing.T) {
 	rows := [][]any{
 		{"email", "visit", "status", "key"},
-		{"a@x.test", 7, "", "x"}, {"a@x.test", 8, "", "y"}, {"b@x.test", 7, "", "z"},
+		{"a@x.test", 7, "", "x"},
+		{"a@x.test", 8, "", "y"},
+		{"b@x.test", 7, "", "z"},
 	}
 	inWorld(t, rows, func(w *world) {
 		w.emu.Edit(spreadsheet, func(b *sheetsemu.Book) { b.Tab(tabTitle).SetFormat("B2", "NUMBER", "0.00") })

@@ -54,8 +54,10 @@ func TestDueAt(t *testing.T) {
 		}
 	}
 	for _, cell := range []Cell{
-		text("05/01/2026"), text("tomorrow"), text("1.2.2026"), {Kind: Number, Number: 46027, Shown: "46027"},
-		{Kind: Bool, Bool: true, Shown: "TRUE"}, {Kind: Error, Shown: "#N/A"},
+		text("05/01/2026"), text("tomorrow"), text("1.2.2026"),
+		{Kind: Number, Number: 46027, Shown: "46027"},
+		{Kind: Bool, Bool: true, Shown: "TRUE"},
+		{Kind: Error, Shown: "#N/A"},
 	} {
 		if _, _, err := dueAt(cell, time.UTC); err == nil {
 			t.Errorf("%q was read by guessing", cell.Shown)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // finish ends the document: counts, outcome, one sentence, and the alert that goes
@@ -99,19 +100,25 @@ func (p *pass) sentence(err error) string {
 	case p.doc.Outcome == RunOverlapped:
 		return fmt.Sprintf("%d due rows, all of them with other runs; nothing was sent by this one", c.Taken)
 	}
-	s := fmt.Sprintf("%d of %d due rows sent", c.Sent, c.Due)
+	var s strings.Builder
+	s.WriteString(fmt.Sprintf("%d of %d due rows sent", c.Sent, c.Due))
 	for _, part := range []struct {
 		n    int
 		word string
 	}{
-		{c.Failed, "failed"}, {c.GaveUp, "gave up"}, {c.Rejected, "rejected"}, {c.Unknown, "unknown"},
-		{c.Skipped, "skipped"}, {c.Taken, "taken by other runs"}, {c.Released, "given back"},
+		{c.Failed, "failed"},
+		{c.GaveUp, "gave up"},
+		{c.Rejected, "rejected"},
+		{c.Unknown, "unknown"},
+		{c.Skipped, "skipped"},
+		{c.Taken, "taken by other runs"},
+		{c.Released, "given back"},
 	} {
 		if part.n > 0 {
-			s += fmt.Sprintf(", %d %s", part.n, part.word)
+			s.WriteString(fmt.Sprintf(", %d %s", part.n, part.word))
 		}
 	}
-	return s
+	return s.String()
 }
 
 // endAlerts are the alerts that a run's end calls for. Doubts that pick reported,

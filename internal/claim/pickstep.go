@@ -193,8 +193,10 @@ func (p *pass) report(ctx context.Context, faults []fault) {
 	}
 	for _, d := range p.doc.Doubts {
 		rows := []AlertRow{{Row: d.Row, Key: d.Key, Detail: d.Detail}}
-		rs = append(rs, Report{Once: string(d.Kind) + " " + where + " " + d.Key, Text: d.Detail,
-			Alert: p.alert(AlertDoubt, string(d.Kind), rows, d.Detail, "the row was left alone", d.Advice)})
+		rs = append(rs, Report{
+			Once: string(d.Kind) + " " + where + " " + d.Key, Text: d.Detail,
+			Alert: p.alert(AlertDoubt, string(d.Kind), rows, d.Detail, "the row was left alone", d.Advice),
+		})
 	}
 	p.queue(ctx, rs...)
 }

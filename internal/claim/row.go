@@ -135,8 +135,12 @@ type writtenColumn struct {
 // written returns the mapped columns that sheetclaim writes, the status first.
 func (c Columns) written() []writtenColumn {
 	all := []writtenColumn{
-		{colStatus, c.Status}, {colNote, c.Note}, {colSentAt, c.SentAt},
-		{colClaimedAt, c.ClaimedAt}, {colClaimedBy, c.ClaimedBy}, {colAttempts, c.Attempt},
+		{colStatus, c.Status},
+		{colNote, c.Note},
+		{colSentAt, c.SentAt},
+		{colClaimedAt, c.ClaimedAt},
+		{colClaimedBy, c.ClaimedBy},
+		{colAttempts, c.Attempt},
 	}
 	var mapped []writtenColumn
 	for _, w := range all {

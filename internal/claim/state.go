@@ -1,5 +1,7 @@
 package claim
 
+import "slices"
+
 // State says how far a claim has got. It is progress, not fate: what became of
 // the message is its Outcome. States are words, since people read the ledger.
 type State string
@@ -60,12 +62,7 @@ var moves = map[State][]State{
 
 // CanMove reports whether a claim in state from may move to state to.
 func CanMove(from, to State) bool {
-	for _, s := range moves[from] {
-		if s == to {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(moves[from], to)
 }
 
 // Ended reports whether no run has anything left to do for a claim in state s.

@@ -88,8 +88,10 @@ func TestMarkdown(t *testing.T) {
 	tests := []struct{ name, source, cell, html, text string }{
 		{"plain", "Hello **{{c}}**", "Ada", "<p>Hello <strong>Ada</strong></p>\n", "Hello **Ada**"},
 		{"MS05 HTML in the cell", "Hi {{c}}", "C&A <b>Ltd</b>", "<p>Hi C&amp;A &lt;b&gt;Ltd&lt;/b&gt;</p>\n", "Hi C&A <b>Ltd</b>"},
-		{"markdown in the cell", "{{c}}", "# a *b* [c](https://x.test) 1. `d` &amp; ~~e~~ https://x.test",
-			"<p># a *b* [c](https://x.test) 1. `d` &amp;amp; ~~e~~ https://x.test</p>\n", "# a *b* [c](https://x.test) 1. `d` &amp; ~~e~~ https://x.test"},
+		{
+			"markdown in the cell", "{{c}}", "# a *b* [c](https://x.test) 1. `d` &amp; ~~e~~ https://x.test",
+			"<p># a *b* [c](https://x.test) 1. `d` &amp;amp; ~~e~~ https://x.test</p>\n", "# a *b* [c](https://x.test) 1. `d` &amp; ~~e~~ https://x.test",
+		},
 		{"blocks in the cell", "x {{c}}", "a\n\n    code\n\n- b", "<p>x a\ncode\n- b</p>\n", "x a\n\n    code\n\n- b"},
 		{"SH24 line breaks", "{{c | nl2br}}", "a\nb", "<p>a<br>\nb</p>\n", "a\nb"},
 		{"raw is markdown and no HTML", "{{raw .c}}", "*a* <b>b</b>", "<p><em>a</em> <!-- raw HTML omitted -->b<!-- raw HTML omitted --></p>\n", "*a* <b>b</b>"},

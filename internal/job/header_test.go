@@ -83,16 +83,30 @@ func TestColumnErrors(t *testing.T) {
 		header []string
 		want   string
 	}{
-		{"SH02 renamed", []string{"id", "E-mail", "status"},
-			`columns.email: there is no column "email", did you mean "E-mail"?; the headers found are "id", "E-mail", "status"`},
-		{"several missing", []string{"id "},
-			`columns.email: there is no column "email"; columns.status: there is no column "status"; the headers found are "id "`},
-		{"twice", []string{"id", "email", "Status", "x", "status\u00a0"},
-			`columns.status: "status" could mean the columns 3 ("Status") and 5 ("status\u00a0"), rename one of them; the headers found are "id", "email", "Status", "x", "status\u00a0"`},
-		{"SH21 blank", []string{"", " "},
-			"the first row of the range is empty: expected the header row, check the range"},
-		{"SH21 none", nil,
-			"the first row of the range is empty: expected the header row, check the range"},
+		{
+			"SH02 renamed",
+			[]string{"id", "E-mail", "status"},
+			`columns.email: there is no column "email", did you mean "E-mail"?; the headers found are "id", "E-mail", "status"`,
+		},
+		{
+			"several missing",
+			[]string{"id "},
+			`columns.email: there is no column "email"; columns.status: there is no column "status"; the headers found are "id "`,
+		},
+		{
+			"twice",
+			[]string{"id", "email", "Status", "x", "status\u00a0"},
+			`columns.status: "status" could mean the columns 3 ("Status") and 5 ("status\u00a0"), rename one of them; the headers found are "id", "email", "Status", "x", "status\u00a0"`,
+		},
+		{
+			"SH21 blank",
+			[]string{"", " "},
+			"the first row of the range is empty: expected the header row, check the range",
+		},
+		{
+			"SH21 none", nil,
+			"the first row of the range is empty: expected the header row, check the range",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

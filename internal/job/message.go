@@ -107,8 +107,13 @@ func (m *message) draft(values map[string]string) (claim.Draft, error) {
 		to *string
 		t  *rendered
 	}{
-		{&d.Subject, m.subject}, {&d.ReplyTo, m.replyTo}, {&d.Cc, m.cc}, {&d.Bcc, m.bcc},
-		{&d.Unsubscribe, m.unsubscribe}, {&d.Text, m.text}, {&d.HTML, m.html},
+		{&d.Subject, m.subject},
+		{&d.ReplyTo, m.replyTo},
+		{&d.Cc, m.cc},
+		{&d.Bcc, m.bcc},
+		{&d.Unsubscribe, m.unsubscribe},
+		{&d.Text, m.text},
+		{&d.HTML, m.html},
 	} {
 		var err error
 		if *field.to, err = field.t.render(values); err != nil {

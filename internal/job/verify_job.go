@@ -187,8 +187,13 @@ func (c ColumnNames) roles() []role {
 		rs = append(rs, role{"key", k, false})
 	}
 	return slices.Concat(rs, []role{
-		{"email", c.Email, false}, {"due", c.Due, false}, {"status", c.Status, true},
-		{"note", c.Note, true}, {"sent_at", c.SentAt, true}, {"claimed_at", c.ClaimedAt, true},
-		{"claimed_by", c.ClaimedBy, true}, {"attempts", c.Attempts, true},
+		{"email", c.Email, false},
+		{"due", c.Due, false},
+		{"status", c.Status, true},
+		{"note", c.Note, true},
+		{"sent_at", c.SentAt, true},
+		{"claimed_at", c.ClaimedAt, true},
+		{"claimed_by", c.ClaimedBy, true},
+		{"attempts", c.Attempts, true},
 	})
 }

@@ -16,6 +16,7 @@ func number(n float64) claim.Cell { return claim.Cell{Kind: claim.Number, Number
 func checkbox(b bool) claim.Cell {
 	return claim.Cell{Kind: claim.Bool, Bool: b, Shown: "VERO"}
 }
+
 func date(s string) claim.Cell {
 	t, err := time.Parse("2006-01-02 15:04", s)
 	if err != nil {
@@ -127,8 +128,13 @@ func TestCheckboxes(t *testing.T) {
 				cell claim.Cell
 				want bool
 			}{
-				{checkbox(false), false}, {checkbox(true), true}, {text("FALSE"), false}, {text("false"), false},
-				{text("no"), false}, {claim.Cell{}, false}, {text("TRUE"), true},
+				{checkbox(false), false},
+				{checkbox(true), true},
+				{text("FALSE"), false},
+				{text("false"), false},
+				{text("no"), false},
+				{claim.Cell{}, false},
+				{text("TRUE"), true},
 			} {
 				got, err := passes(t, where, []string{"Approve"}, tt.cell)
 				if err != nil || got != tt.want {

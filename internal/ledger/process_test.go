@@ -168,7 +168,7 @@ func TestTwoProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, key := range strings.Fields(string(all)) {
+		for key := range strings.FieldsSeq(string(all)) {
 			won[key]++
 		}
 	}

@@ -80,8 +80,10 @@ func (t *tx) take(ctx context.Context, run claim.RunRef, want claim.Take) (bool,
 	if err != nil {
 		return false, err
 	}
-	return true, t.event(ctx, Event{MessageKey: m.MessageKey, Run: run.ID, From: was.State, To: m.State,
-		Text: fmt.Sprintf("taken for row %d with %q", m.Row, m.Claim)})
+	return true, t.event(ctx, Event{
+		MessageKey: m.MessageKey, Run: run.ID, From: was.State, To: m.State,
+		Text: fmt.Sprintf("taken for row %d with %q", m.Row, m.Claim),
+	})
 }
 
 // again reports whether a message may be claimed again in its own generation.

@@ -263,8 +263,10 @@ func (t *txn) duplicateSheet(req *duplicateSheetRequest) (object, error) {
 			title = candidate
 		}
 	}
-	s, err := t.newTab(&sheetProperties{SheetID: req.NewSheetID, Title: title, Index: req.InsertSheetIndex,
-		GridProperties: object{"rowCount": float64(src.rowCount()), "columnCount": float64(src.colCount())}})
+	s, err := t.newTab(&sheetProperties{
+		SheetID: req.NewSheetID, Title: title, Index: req.InsertSheetIndex,
+		GridProperties: object{"rowCount": float64(src.rowCount()), "columnCount": float64(src.colCount())},
+	})
 	if err != nil {
 		return nil, err
 	}

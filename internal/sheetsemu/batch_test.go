@@ -103,24 +103,51 @@ func TestFindReplace(t *testing.T) {
 		want *sheets.FindReplaceResponse
 		cell string // C3 afterwards, before it was "sent"
 	}{
-		{"whole cell", sheets.FindReplaceRequest{Find: "sent", Replacement: "x", MatchEntireCell: true, MatchCase: true, Range: column},
-			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "x"},
-		{"part of a cell", sheets.FindReplaceRequest{Find: "EN", Replacement: "_", Range: column},
-			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "s_t"},
-		{"part is not whole", sheets.FindReplaceRequest{Find: "sen", Replacement: "x", MatchEntireCell: true, Range: column},
-			&sheets.FindReplaceResponse{}, "sent"},
-		{"case", sheets.FindReplaceRequest{Find: "SENT", Replacement: "x", MatchCase: true, Range: column},
-			&sheets.FindReplaceResponse{}, "sent"},
-		{"outside the range", sheets.FindReplaceRequest{Find: "b@example.org", Replacement: "x", Range: column},
-			&sheets.FindReplaceResponse{}, "sent"},
-		{"expression", sheets.FindReplaceRequest{Find: "^s(.)nt$", Replacement: "$1$1", SearchByRegex: true, AllSheets: true},
-			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "ee"},
-		{"blank cells never match", sheets.FindReplaceRequest{Find: "^$", Replacement: "x", SearchByRegex: true, Range: column},
-			&sheets.FindReplaceResponse{}, "sent"},
-		{"to blank", sheets.FindReplaceRequest{Find: "sent", Range: column, ForceSendFields: []string{"Replacement"}},
-			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, ""},
-		{"dollar is a dollar", sheets.FindReplaceRequest{Find: "sent", Replacement: "a$1b", SheetId: 0, ForceSendFields: []string{"SheetId"}},
-			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "a$1b"},
+		{
+			"whole cell",
+			sheets.FindReplaceRequest{Find: "sent", Replacement: "x", MatchEntireCell: true, MatchCase: true, Range: column},
+			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "x",
+		},
+		{
+			"part of a cell",
+			sheets.FindReplaceRequest{Find: "EN", Replacement: "_", Range: column},
+			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "s_t",
+		},
+		{
+			"part is not whole",
+			sheets.FindReplaceRequest{Find: "sen", Replacement: "x", MatchEntireCell: true, Range: column},
+			&sheets.FindReplaceResponse{}, "sent",
+		},
+		{
+			"case",
+			sheets.FindReplaceRequest{Find: "SENT", Replacement: "x", MatchCase: true, Range: column},
+			&sheets.FindReplaceResponse{}, "sent",
+		},
+		{
+			"outside the range",
+			sheets.FindReplaceRequest{Find: "b@example.org", Replacement: "x", Range: column},
+			&sheets.FindReplaceResponse{}, "sent",
+		},
+		{
+			"expression",
+			sheets.FindReplaceRequest{Find: "^s(.)nt$", Replacement: "$1$1", SearchByRegex: true, AllSheets: true},
+			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "ee",
+		},
+		{
+			"blank cells never match",
+			sheets.FindReplaceRequest{Find: "^$", Replacement: "x", SearchByRegex: true, Range: column},
+			&sheets.FindReplaceResponse{}, "sent",
+		},
+		{
+			"to blank",
+			sheets.FindReplaceRequest{Find: "sent", Range: column, ForceSendFields: []string{"Replacement"}},
+			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "",
+		},
+		{
+			"dollar is a dollar",
+			sheets.FindReplaceRequest{Find: "sent", Replacement: "a$1b", SheetId: 0, ForceSendFields: []string{"SheetId"}},
+			&sheets.FindReplaceResponse{ValuesChanged: 1, RowsChanged: 1, SheetsChanged: 1, OccurrencesChanged: 1}, "a$1b",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,24 +197,42 @@ func TestRefusedRequests(t *testing.T) {
 		name, body, want string
 	}{
 		{"empty", `{"requests":[]}`, "Must specify at least one request."},
-		{"unknown kind", `{"requests":[{"frobnicate":{}}]}`,
-			`Invalid JSON payload received. Unknown name "frobnicate" at 'requests[0]': Cannot find field.`},
-		{"unknown field", `{"requests":[{"deleteSheet":{"frob":1}}]}`,
-			`Invalid JSON payload received. Unknown name "frob" at 'requests[0].delete_sheet': Cannot find field.`},
-		{"outside the grid", `{"requests":[{"repeatCell":{"range":{"startRowIndex":4999,"endRowIndex":5001},"cell":{},"fields":"note"}}]}`,
-			"Invalid requests[0].repeatCell: Range (Letters!A5000:Z5001) exceeds grid limits. Max rows: 1000, max columns: 26"},
-		{"protected", `{"requests":[{"updateCells":{"start":{"rowIndex":1,"columnIndex":2},"rows":[{"values":[{}]}],"fields":"*"}}]}`,
-			"Invalid requests[0].updateCells: You are trying to edit a protected cell or object. Please contact the spreadsheet owner to remove protection if you need to edit."},
-		{"title in use", `{"requests":[{"addSheet":{"properties":{"title":"letters"}}}]}`,
-			`Invalid requests[0].addSheet: A sheet with the name "letters" already exists. Please enter another name.`},
-		{"two rows", `{"requests":[{"createDeveloperMetadata":{"developerMetadata":{"metadataKey":"k","visibility":"DOCUMENT","location":{"dimensionRange":{"dimension":"ROWS","startIndex":0,"endIndex":2}}}}}]}`,
-			"Invalid requests[0].createDeveloperMetadata: DimensionRange must represent a single row or column"},
-		{"half a row", `{"requests":[{"createDeveloperMetadata":{"developerMetadata":{"metadataKey":"k","visibility":"DOCUMENT","location":{"dimensionRange":{"dimension":"ROWS","endIndex":1}}}}}]}`,
-			"Invalid requests[0].createDeveloperMetadata: DimensionRange must specify both a startIndex and an endIndex"},
-		{"name", `{"requests":[{"addNamedRange":{"namedRange":{"name":"has space","range":{}}}}]}`,
-			"Invalid requests[0].addNamedRange: The name given to this range is invalid."},
-		{"long", `{"requests":[{"updateCells":{"start":{"columnIndex":9},"rows":[{"values":[{"userEnteredValue":{"stringValue":"` + long(50_001) + `"}}]}],"fields":"*"}}]}`,
-			"Invalid requests[0].updateCells: Your input contains more than the maximum of 50000 characters in a single cell."},
+		{
+			"unknown kind", `{"requests":[{"frobnicate":{}}]}`,
+			`Invalid JSON payload received. Unknown name "frobnicate" at 'requests[0]': Cannot find field.`,
+		},
+		{
+			"unknown field", `{"requests":[{"deleteSheet":{"frob":1}}]}`,
+			`Invalid JSON payload received. Unknown name "frob" at 'requests[0].delete_sheet': Cannot find field.`,
+		},
+		{
+			"outside the grid", `{"requests":[{"repeatCell":{"range":{"startRowIndex":4999,"endRowIndex":5001},"cell":{},"fields":"note"}}]}`,
+			"Invalid requests[0].repeatCell: Range (Letters!A5000:Z5001) exceeds grid limits. Max rows: 1000, max columns: 26",
+		},
+		{
+			"protected", `{"requests":[{"updateCells":{"start":{"rowIndex":1,"columnIndex":2},"rows":[{"values":[{}]}],"fields":"*"}}]}`,
+			"Invalid requests[0].updateCells: You are trying to edit a protected cell or object. Please contact the spreadsheet owner to remove protection if you need to edit.",
+		},
+		{
+			"title in use", `{"requests":[{"addSheet":{"properties":{"title":"letters"}}}]}`,
+			`Invalid requests[0].addSheet: A sheet with the name "letters" already exists. Please enter another name.`,
+		},
+		{
+			"two rows", `{"requests":[{"createDeveloperMetadata":{"developerMetadata":{"metadataKey":"k","visibility":"DOCUMENT","location":{"dimensionRange":{"dimension":"ROWS","startIndex":0,"endIndex":2}}}}}]}`,
+			"Invalid requests[0].createDeveloperMetadata: DimensionRange must represent a single row or column",
+		},
+		{
+			"half a row", `{"requests":[{"createDeveloperMetadata":{"developerMetadata":{"metadataKey":"k","visibility":"DOCUMENT","location":{"dimensionRange":{"dimension":"ROWS","endIndex":1}}}}}]}`,
+			"Invalid requests[0].createDeveloperMetadata: DimensionRange must specify both a startIndex and an endIndex",
+		},
+		{
+			"name", `{"requests":[{"addNamedRange":{"namedRange":{"name":"has space","range":{}}}}]}`,
+			"Invalid requests[0].addNamedRange: The name given to this range is invalid.",
+		},
+		{
+			"long", `{"requests":[{"updateCells":{"start":{"columnIndex":9},"rows":[{"values":[{"userEnteredValue":{"stringValue":"` + long(50_001) + `"}}]}],"fields":"*"}}]}`,
+			"Invalid requests[0].updateCells: Your input contains more than the maximum of 50000 characters in a single cell.",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -192,8 +192,10 @@ func TestClaimBatch(t *testing.T) {
 	resp, err := srv.Spreadsheets.BatchUpdate("S1", &sheets.BatchUpdateSpreadsheetRequest{
 		Requests: []*sheets.Request{
 			sheetMetadata(7, "1 1"), writeCell(1, 2, "sending a.1"),
-			{FindReplace: &sheets.FindReplaceRequest{Find: "sent", Replacement: "sending a.2", MatchEntireCell: true,
-				Range: &sheets.GridRange{StartColumnIndex: 2, EndColumnIndex: 3}}},
+			{FindReplace: &sheets.FindReplaceRequest{
+				Find: "sent", Replacement: "sending a.2", MatchEntireCell: true,
+				Range: &sheets.GridRange{StartColumnIndex: 2, EndColumnIndex: 3},
+			}},
 		},
 		IncludeSpreadsheetInResponse: true, ResponseIncludeGridData: true, ResponseRanges: []string{"Letters!A1:C1", "Letters!A2:C3"},
 	}).Fields("replies,updatedSpreadsheet(sheets(developerMetadata(metadataId),data(startRow,rowData(values(formattedValue)))))").Do()

@@ -222,7 +222,7 @@ func (tab *Tab) SetFormat(a1, kind, pattern string) {
 func (tab *Tab) Protect(a1 string, editors ...string) {
 	a := tab.area(a1)
 	tab.s.protected = append(tab.s.protected, protectedRange{
-		id: tab.t.book.nextID(), sheetID: tab.s.id, span: cellSpan{a.r0, a.c0, a.r1, a.c1},
+		id: tab.t.book.nextID(), sheetID: tab.s.id, span: cellSpan(a),
 		creator: tab.t.book.creator, users: slices.Clone(editors),
 	})
 }

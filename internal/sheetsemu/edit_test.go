@@ -105,9 +105,11 @@ func TestChangingNamesAndProtection(t *testing.T) {
 	name, guard := added.Replies[0].AddNamedRange.NamedRange, added.Replies[1].AddProtectedRange.ProtectedRange
 	mustBatch(t, srv,
 		&sheets.Request{UpdateNamedRange: &sheets.UpdateNamedRangeRequest{Fields: "name,range", NamedRange: &sheets.NamedRange{
-			NamedRangeId: name.NamedRangeId, Name: "Other", Range: &sheets.GridRange{StartColumnIndex: 2}}}},
+			NamedRangeId: name.NamedRangeId, Name: "Other", Range: &sheets.GridRange{StartColumnIndex: 2},
+		}}},
 		&sheets.Request{UpdateProtectedRange: &sheets.UpdateProtectedRangeRequest{Fields: "editors,description", ProtectedRange: &sheets.ProtectedRange{
-			ProtectedRangeId: guard.ProtectedRangeId, Description: "ours", Editors: &sheets.Editors{Users: []string{"friend@example.org"}}}}})
+			ProtectedRangeId: guard.ProtectedRangeId, Description: "ours", Editors: &sheets.Editors{Users: []string{"friend@example.org"}},
+		}}})
 	if v, err := srv.Spreadsheets.Values.Get("S1", "other").Do(); err != nil || v.Range != "Letters!C1:Z1000" {
 		t.Errorf("the name stands for %+v %v", v, err)
 	}
@@ -129,10 +131,13 @@ func TestLookupByPlace(t *testing.T) {
 	srv := client(t, emu, "w1")
 	mustBatch(t, srv, sheetMetadata(5, "s"), rowMetadata(6, 2, "r2"), rowMetadata(7, 3, "r3"),
 		&sheets.Request{CreateDeveloperMetadata: &sheets.CreateDeveloperMetadataRequest{DeveloperMetadata: &sheets.DeveloperMetadata{
-			MetadataId: 8, MetadataKey: "all", Visibility: "PROJECT", Location: &sheets.DeveloperMetadataLocation{Spreadsheet: true}}}},
+			MetadataId: 8, MetadataKey: "all", Visibility: "PROJECT", Location: &sheets.DeveloperMetadataLocation{Spreadsheet: true},
+		}}},
 		&sheets.Request{CreateDeveloperMetadata: &sheets.CreateDeveloperMetadataRequest{DeveloperMetadata: &sheets.DeveloperMetadata{
 			MetadataId: 9, MetadataKey: "col", Visibility: "DOCUMENT", Location: &sheets.DeveloperMetadataLocation{
-				DimensionRange: &sheets.DimensionRange{Dimension: "COLUMNS", StartIndex: 2, EndIndex: 3}}}}})
+				DimensionRange: &sheets.DimensionRange{Dimension: "COLUMNS", StartIndex: 2, EndIndex: 3},
+			},
+		}}})
 	rows := &sheets.DeveloperMetadataLocation{DimensionRange: &sheets.DimensionRange{Dimension: "ROWS", StartIndex: 1, EndIndex: 2}}
 	tab := &sheets.DeveloperMetadataLocation{ForceSendFields: []string{"SheetId"}}
 	tests := []struct {

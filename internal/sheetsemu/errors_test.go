@@ -70,19 +70,31 @@ func TestValuesRefusals(t *testing.T) {
 	}{
 		{"no such tab", "GET", "/values/NOPE%21A5:F15", "", "Unable to parse range: NOPE!A5:F15"},
 		{"outside", "GET", "/values/Letters%21A5000:B5001", "", "Range (Letters!A5000:B5001) exceeds grid limits. Max rows: 1000, max columns: 26"},
-		{"too wide", "PUT", "/values/Letters%21A1:B1" + in, `{"values":[[1,2,3]]}`,
-			"Requested writing within range [Letters!A1:B1], but tried writing to column [C]"},
-		{"too high", "PUT", "/values/Letters%21A1:B1" + in, `{"values":[[1],[2]]}`,
-			"Requested writing within range [Letters!A1:B1], but tried writing to row [2]"},
-		{"other range", "PUT", "/values/Letters%21Z999" + in, `{"range":"Letters!Z998","values":[[1]]}`,
-			"Request range[Letters!Z999] does not match value's range[Letters!Z998]"},
-		{"no list", "PUT", "/values/Letters%21A1" + in, `{"values":"X"}`,
-			`Invalid value at 'data.values' (type.googleapis.com/google.protobuf.ListValue), "X"`},
+		{
+			"too wide", "PUT", "/values/Letters%21A1:B1" + in, `{"values":[[1,2,3]]}`,
+			"Requested writing within range [Letters!A1:B1], but tried writing to column [C]",
+		},
+		{
+			"too high", "PUT", "/values/Letters%21A1:B1" + in, `{"values":[[1],[2]]}`,
+			"Requested writing within range [Letters!A1:B1], but tried writing to row [2]",
+		},
+		{
+			"other range", "PUT", "/values/Letters%21Z999" + in, `{"range":"Letters!Z998","values":[[1]]}`,
+			"Request range[Letters!Z999] does not match value's range[Letters!Z998]",
+		},
+		{
+			"no list", "PUT", "/values/Letters%21A1" + in, `{"values":"X"}`,
+			`Invalid value at 'data.values' (type.googleapis.com/google.protobuf.ListValue), "X"`,
+		},
 		{"no option", "PUT", "/values/Letters%21A1", `{"values":[["x"]]}`, "'valueInputOption' is required but not specified"},
-		{"long", "POST", "/values:batchUpdate", `{"valueInputOption":"RAW","data":[{"range":"A1","values":[["ok"]]},{"range":"A2","values":[["` + long(50_001) + `"]]}]}`,
-			"Invalid data[1]: Your input contains more than the maximum of 50000 characters in a single cell."},
-		{"clear outside", "POST", "/values:batchClear", `{"ranges":["Letters!A5000"]}`,
-			"Invalid range[0]: Range (Letters!A5000) exceeds grid limits. Max rows: 1000, max columns: 26"},
+		{
+			"long", "POST", "/values:batchUpdate", `{"valueInputOption":"RAW","data":[{"range":"A1","values":[["ok"]]},{"range":"A2","values":[["` + long(50_001) + `"]]}]}`,
+			"Invalid data[1]: Your input contains more than the maximum of 50000 characters in a single cell.",
+		},
+		{
+			"clear outside", "POST", "/values:batchClear", `{"ranges":["Letters!A5000"]}`,
+			"Invalid range[0]: Range (Letters!A5000) exceeds grid limits. Max rows: 1000, max columns: 26",
+		},
 		{"mask", "GET", "?fields=sheets.sheetProperties", "", "Request contains an invalid argument."},
 	}
 	before := emu.Snapshot("S1")

@@ -154,8 +154,8 @@ func (b *book) follow(s *sheet, rows bool, to func(int) (int, bool)) {
 }
 
 func (a area) follow(rows bool, to func(int) (int, bool)) (area, bool) {
-	p, ok := cellSpan{a.r0, a.c0, a.r1, a.c1}.follow(rows, to)
-	return area{p.r0, p.c0, p.r1, p.c1}, ok
+	p, ok := cellSpan(a).follow(rows, to)
+	return area(p), ok
 }
 
 // follow gives the new bounds, and false when nothing is left.

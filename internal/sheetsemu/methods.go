@@ -208,8 +208,10 @@ func (e *Emulator) create(t *txn, keep bool) (any, error) {
 	e.created++
 	b := e.newBook(fmt.Sprintf("emu%041x", mix(e.opts.Seed+e.created)), "Untitled spreadsheet")
 	b.creator = t.user
-	for from, to := range map[string]*string{req.Properties.Title: &b.title, req.Properties.Locale: &b.locale,
-		req.Properties.TimeZone: &b.timeZone, req.Properties.AutoRecalc: &b.autoRecalc} {
+	for from, to := range map[string]*string{
+		req.Properties.Title: &b.title, req.Properties.Locale: &b.locale,
+		req.Properties.TimeZone: &b.timeZone, req.Properties.AutoRecalc: &b.autoRecalc,
+	} {
 		if from != "" {
 			*to = from
 		}

@@ -1,5 +1,7 @@
 package sheetsemu
 
+import "maps"
+
 import "slices"
 
 // window is a part of a tab that a reply shows.
@@ -71,7 +73,7 @@ func (s *sheet) render(index int, user string) object {
 	if len(s.merges) > 0 {
 		list := make([]any, len(s.merges))
 		for i, a := range s.merges {
-			list[i] = cellSpan{a.r0, a.c0, a.r1, a.c1}.render(s.id)
+			list[i] = cellSpan(a).render(s.id)
 		}
 		o["merges"] = list
 	}
@@ -98,16 +100,12 @@ func (s *sheet) render(index int, user string) object {
 // printed (recorded).
 func (s *sheet) renderProperties(index int) object {
 	grid := object{"rowCount": s.rowCount(), "columnCount": s.colCount()}
-	for k, v := range s.gridProps {
-		grid[k] = v
-	}
+	maps.Copy(grid, s.gridProps)
 	o := object{"sheetId": s.id, "title": s.title, "index": index, "sheetType": "GRID", "gridProperties": grid}
 	if s.hidden {
 		o["hidden"] = true
 	}
-	for k, v := range s.props {
-		o[k] = v
-	}
+	maps.Copy(o, s.props)
 	return o
 }
 
@@ -231,9 +229,7 @@ func (s *sheet) lastCell(r int, a area) int {
 // render writes the CellData message.
 func (c *cell) render(locale string, m *mask) object {
 	o := object{}
-	for k, v := range c.extra {
-		o[k] = v
-	}
+	maps.Copy(o, c.extra)
 	if !c.blank() {
 		o["userEnteredValue"] = c.entered.extended()
 		if e := c.effective.extended(); e != nil {

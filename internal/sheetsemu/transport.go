@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -111,9 +112,7 @@ func (e *Emulator) Handler() http.Handler {
 			drop(w)
 			return
 		}
-		for k, v := range a.header() {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), a.header())
 		if a.cut { // announce more than comes
 			w.Header().Set("Content-Length", fmt.Sprint(2*len(a.body)+1))
 		}

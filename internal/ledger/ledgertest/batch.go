@@ -119,8 +119,12 @@ func batchFenceBefore(b *bench) {
 		tab    int64
 		answer string
 	}{
-		{"a", 10, 7, "applied"}, {"b", 11, 7, "applied"}, {"c", 99, 8, "applied"},
-		{"d", 98, 7, "refused"}, {"e", 97, 7, ""}, {"f", 12, 7, "applied"},
+		{"a", 10, 7, "applied"},
+		{"b", 11, 7, "applied"},
+		{"c", 99, 8, "applied"},
+		{"d", 98, 7, "refused"},
+		{"e", 97, 7, ""},
+		{"f", 12, 7, "applied"},
 	}
 	start := b.clock.Now()
 	for _, x := range batches {

@@ -267,8 +267,10 @@ func moveWrites(b *bench) {
 	for _, e := range es {
 		path = append(path, e.From, e.To)
 	}
-	b.same("events", path, []claim.State{"", claim.Claimed, claim.Claimed, claim.Confirmed, claim.Confirmed, claim.Sending,
-		claim.Sending, claim.Settled})
+	b.same("events", path, []claim.State{
+		"", claim.Claimed, claim.Claimed, claim.Confirmed, claim.Confirmed, claim.Sending,
+		claim.Sending, claim.Settled,
+	})
 	last := es[len(es)-1]
 	b.same("event", []any{last.MessageKey, last.At, last.Run, last.Text}, []any{k, b.clock.Now(), "1", "the answer was lost"})
 }
