@@ -34,14 +34,13 @@ func (c *emulatorCmd) Run(ctx context.Context, m *Main) error {
 	if err != nil {
 		return err
 	}
-	defer server.Close()
 	addr := strings.TrimPrefix(server.URL, "http://")
 	fmt.Fprintf(m.Stderr, "The Google Sheets API, in memory, on %s (faults %s, seed %d).\nUse it with SHEETS_EMULATOR_HOST=%s; what it holds is lost at exit.\n", server.URL, c.Faults, c.Seed, addr)
 	if m.Ready != nil {
 		m.Ready(map[string]string{"emulator": server.URL})
 	}
 	<-ctx.Done()
-	return nil
+	return server.Close()
 }
 
 // loadSheet loads ID=FILE.csv or ID/TAB=FILE.csv.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,7 +30,7 @@ stopped; 2 for failed, a usage or configuration error, or when nothing could be 
 }
 
 // Run carries out one run and waits for its end.
-func (c *runCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *runCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
 	cfg, err := m.load(opts.Config)
 	if err != nil {
 		return err
@@ -48,7 +49,7 @@ func (c *runCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer func() { err = errors.Join(err, p.close()) }()
 	id := c.RunID
 	if id == "" {
 		id = "cli-" + m.Now().UTC().Format("20060102T150405Z") + "-" + randomText(6)

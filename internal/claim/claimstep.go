@@ -180,7 +180,7 @@ func (p *pass) stake(ctx context.Context, g *Grid) (Step, error) {
 		return "", p.failed(err)
 	}
 	reply, err := p.Sheet.Claim(ctx, g, b)
-	applied, err := p.answer(ctx, g, b, reply, err)
+	applied, err := p.answer(ctx, g, b, err)
 	if err != nil || !applied {
 		return p.again(), err
 	}
@@ -262,7 +262,7 @@ func (p *pass) cells(h *held) []BatchCell {
 
 // answer settles what became of the batch. It does not return before that is known
 // or given up.
-func (p *pass) answer(ctx context.Context, g *Grid, b Batch, reply *Grid, err error) (applied bool, _ error) {
+func (p *pass) answer(ctx context.Context, g *Grid, b Batch, err error) (applied bool, _ error) {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	var unclear *UnclearError

@@ -16,11 +16,11 @@ func (p *pass) send(ctx context.Context) (Step, error) {
 		}
 	}
 	for i, h := range p.chunk {
-		if ctx.Err() != nil {
-			p.ending = p.stopped("asked to stop; what was sent is marked, the rest was given back")
+		if p.ending == nil {
+			p.ending = p.askedToStop(ctx)
 		}
 		if p.ending != nil {
-			break
+			return StepMark, nil //nolint:nilerr // what was sent is marked before the run ends
 		}
 		if h.doubtful {
 			continue // a later read of this chunk left it out
@@ -29,6 +29,14 @@ func (p *pass) send(ctx context.Context) (Step, error) {
 		p.observe()
 	}
 	return StepMark, nil
+}
+
+// askedToStop ends the run when its context has ended.
+func (p *pass) askedToStop(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return p.stopped("asked to stop; what was sent is marked, the rest was given back")
 }
 
 // errStale says that the read that confirmed a row is too old to begin on.
@@ -61,7 +69,7 @@ func (p *pass) sendOne(ctx context.Context, h *held, rest []*held) {
 			}
 			continue
 		case ctx.Err() != nil:
-			p.ending = p.stopped("asked to stop; what was sent is marked, the rest was given back")
+			p.ending = p.askedToStop(ctx)
 		case r.Err != nil:
 			p.ending = p.stopped(r.Err.Error())
 		default:

@@ -23,11 +23,10 @@ type Service struct {
 	Log      *slog.Logger
 
 	mu      sync.Mutex
-	live    map[int64]*Ticket
+	live    map[int64]*Ticket // runs of this process, by sequence number
+	stops   map[*Ticket]context.CancelFunc
 	closing bool
-	cancel  context.CancelFunc
-	ctx     context.Context
-	wg      sync.WaitGroup
+	wg      sync.WaitGroup // calls of Start, and what they left running
 }
 
 // Request asks the service for a run.
@@ -76,10 +75,9 @@ func (t *Ticket) set(d Document) {
 	t.doc = d
 }
 
-// Open readies the service and settles what dead runs left.
+// Open readies the service.
 func (s *Service) Open() {
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.live = map[int64]*Ticket{}
+	s.live, s.stops = map[int64]*Ticket{}, map[*Ticket]context.CancelFunc{}
 }
 
 // Close asks all runs to stop and waits for them: the message in flight is
@@ -87,9 +85,42 @@ func (s *Service) Open() {
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.closing = true
+	for _, stop := range s.stops {
+		stop()
+	}
 	s.mu.Unlock()
-	s.cancel()
 	s.wg.Wait()
+}
+
+// enter notes a call of Start, so that Close waits for it; false once Close was
+// called.
+func (s *Service) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.wg.Add(1)
+	return true
+}
+
+// background runs f for a ticket until it ends, or Close ends its context. It
+// outlives the call that asked for it.
+func (s *Service) background(t *Ticket, f func(ctx context.Context)) {
+	ctx, stop := context.WithCancel(context.Background())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops[t] = stop
+	if s.closing {
+		stop()
+	}
+	s.wg.Go(func() {
+		defer stop()
+		f(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.stops, t)
+	})
 }
 
 // Start starts the run that a request names, or attaches to it, or answers its
@@ -102,12 +133,10 @@ func (s *Service) Start(ctx context.Context, r Request) (*Ticket, error) {
 	if r.Target == (Target{}) {
 		r.Target = job.Target
 	}
-	s.mu.Lock()
-	closing := s.closing
-	s.mu.Unlock()
-	if closing {
+	if !s.enter() {
 		return nil, ErrClosing
 	}
+	defer s.wg.Done()
 	req := RunRequest{Job: r.Job, ID: r.RunID, Params: r.params(), Instance: s.Instance, Lease: job.Lease, Memory: s.Memory}
 	rec, created, err := s.Runs.Begin(ctx, req, s.Now())
 	if err != nil {
@@ -136,13 +165,13 @@ func (s *Service) launch(job *Job, rec RunRecord, r Request) *Ticket {
 	s.mu.Lock()
 	s.live[rec.Seq] = t
 	s.mu.Unlock()
-	s.wg.Go(func() { s.carry(job, t, r) })
+	s.background(t, func(ctx context.Context) { s.carry(ctx, job, t, r) })
 	return t
 }
 
 // carry makes the run, keeps its lease while it lives, and ends it.
-func (s *Service) carry(job *Job, t *Ticket, r Request) {
-	ctx, stop := context.WithCancel(s.ctx)
+func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.keepLease(ctx, stop, job, t.Run)
 	w := s.Worker()
@@ -205,15 +234,15 @@ func (s *Service) attach(rec RunRecord) *Ticket {
 		close(t.done)
 		return t
 	}
-	s.wg.Go(func() { s.follow(t) })
+	s.background(t, func(ctx context.Context) { s.follow(ctx, t) })
 	return t
 }
 
 // follow watches a run of another process through the ledger.
-func (s *Service) follow(t *Ticket) {
+func (s *Service) follow(ctx context.Context, t *Ticket) {
 	defer close(t.done)
-	for s.Wait(s.ctx, time.Second) == nil {
-		rec, err := s.Runs.Find(s.ctx, t.Run.Job, t.Run.ID)
+	for s.Wait(ctx, time.Second) == nil {
+		rec, err := s.Runs.Find(ctx, t.Run.Job, t.Run.ID)
 		if err != nil || rec.Seq != t.Run.Seq {
 			return
 		}

@@ -22,7 +22,7 @@ const maxFile = 4 << 20
 // Load reads and checks the configuration file at path; env is os.LookupEnv outside
 // of tests. What is wrong in the file comes back as Problems, all of it at once.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // it is for the user to say
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no configuration file %s: name one with --config or SHEETCLAIM_CONFIG, or make one with `sheetclaim init`", path)
 	}
@@ -114,7 +114,7 @@ func readFile(path string) (string, error) {
 	case info.Size() > maxFile:
 		return "", fmt.Errorf("it is larger than %d MiB", maxFile>>20)
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the configuration names it
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", cause(err)
 	}

@@ -60,7 +60,7 @@ func startPostfix(t *testing.T) postfix {
 func script(t *testing.T, args ...string) {
 	t.Helper()
 	// Not t.Context: it has ended when the server is to be stopped.
-	cmd := exec.Command("testdata/postfix-up.sh", args...) //nolint:noctx // see above
+	cmd := exec.Command("testdata/postfix-up.sh", args...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("postfix-up.sh %s: %v\n%s", args[0], err, out)
 	}

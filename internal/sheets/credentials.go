@@ -146,7 +146,7 @@ func readCredentials(text []byte, from string) (*credentialsFile, error) {
 }
 
 const (
-	wantCredentials = "give the JSON key file of a service account: Google Cloud console, IAM > Service accounts > Keys > Add key"
+	wantCredentials = "give the JSON key file of a service account: Google Cloud console, IAM > Service accounts > Keys > Add key" //nolint:gosec // a sentence, no secret
 	keyAdvice       = "use the key file as it was downloaded; copied by hand, the line breaks of the key are easily lost"
 )
 

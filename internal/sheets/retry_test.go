@@ -13,7 +13,7 @@ import (
 )
 
 // readIn reads over scripted answers inside a bubble and tells how long it took.
-func readIn(t *testing.T, ctx context.Context, answers ...answer) (g *claim.Grid, tries int, took time.Duration, err error) {
+func readIn(ctx context.Context, t *testing.T, answers ...answer) (g *claim.Grid, tries int, took time.Duration, err error) {
 	t.Helper()
 	c, net := with(t, answers...)
 	began := time.Now()
@@ -30,14 +30,14 @@ func TestReadIsTriedAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				g, tries, took, err := readIn(t, context.Background(), tt.answer, tt.answer, good)
+				g, tries, took, err := readIn(context.Background(), t, tt.answer, tt.answer, good)
 				if err != nil || tries != 3 || took != 4*time.Second {
 					t.Fatalf("%d tries in %s: %v", tries, took, err)
 				}
 				if !g.Began.Equal(began.Add(took)) {
 					t.Errorf("age counts from %s, not from the try that succeeded", g.Began.Sub(began))
 				}
-				_, tries, _, err = readIn(t, context.Background(), tt.answer)
+				_, tries, _, err = readIn(context.Background(), t, tt.answer)
 				if words := sheetError(t, err); tries != 3 || words.Setup {
 					t.Errorf("%d tries: %v", tries, err)
 				}
@@ -59,7 +59,7 @@ func TestReadIsTriedAgain(t *testing.T) {
 	})
 	t.Run("no answer in time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			if _, tries, took, err := readIn(t, context.Background(), hang, good); err != nil || tries != 2 || took != 31500*time.Millisecond {
+			if _, tries, took, err := readIn(context.Background(), t, hang, good); err != nil || tries != 2 || took != 31500*time.Millisecond {
 				t.Errorf("%d tries in %s: %v", tries, took, err)
 			}
 		})
@@ -72,7 +72,7 @@ func TestReadIsNotTriedAgain(t *testing.T) {
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {
-			_, tries, _, err := readIn(t, context.Background(), tt.answer)
+			_, tries, _, err := readIn(context.Background(), t, tt.answer)
 			if sheetError(t, err); tries != 1 {
 				t.Errorf("%d tries: %v", tries, err)
 			}
@@ -90,7 +90,7 @@ func TestReadIsNotTriedAgain(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
-			_, tries, took, err := readIn(t, ctx, hang)
+			_, tries, took, err := readIn(ctx, t, hang)
 			if tries != 1 || took != 10*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%d tries in %s: %v", tries, took, err)
 			}
@@ -106,7 +106,7 @@ func TestGS01(t *testing.T) {
 
 	t.Run("429 twice, then 200", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			g, tries, took, err := readIn(t, context.Background(), full, full, good)
+			g, tries, took, err := readIn(context.Background(), t, full, full, good)
 			if err != nil || tries != 3 || took != 2*(period+jitter) {
 				t.Fatalf("%d tries in %s: %v", tries, took, err)
 			}
@@ -117,7 +117,7 @@ func TestGS01(t *testing.T) {
 	})
 	t.Run("429 for ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			_, tries, _, err := readIn(t, context.Background(), full)
+			_, tries, _, err := readIn(context.Background(), t, full)
 			if words := sheetError(t, err); tries != 3 || words.Setup || !strings.Contains(words.Problem, "used up") {
 				t.Errorf("%d tries: %v", tries, err)
 			}
@@ -127,7 +127,7 @@ func TestGS01(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			defer cancel()
-			_, tries, took, err := readIn(t, ctx, full)
+			_, tries, took, err := readIn(ctx, t, full)
 			if words := sheetError(t, err); tries != 1 || took != 0 || !strings.Contains(words.Problem, "used up") {
 				t.Errorf("%d tries in %s: %v", tries, took, err)
 			}
@@ -136,7 +136,7 @@ func TestGS01(t *testing.T) {
 	t.Run("Retry-After", func(t *testing.T) {
 		for _, after := range []string{"7", time.Date(2000, 1, 1, 0, 0, 7, 0, time.UTC).Format(http.TimeFormat)} { // bubbles begin at 2000-01-01
 			synctest.Test(t, func(t *testing.T) {
-				_, tries, took, err := readIn(t, context.Background(), reply(429, "", "Retry-After", after), good)
+				_, tries, took, err := readIn(context.Background(), t, reply(429, "", "Retry-After", after), good)
 				if err != nil || tries != 2 || took != 7*time.Second+jitter {
 					t.Errorf("%s: %d tries in %s: %v", after, tries, took, err)
 				}
@@ -145,7 +145,7 @@ func TestGS01(t *testing.T) {
 	})
 	t.Run("Retry-After without end", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			if _, _, took, err := readIn(t, context.Background(), reply(429, "", "Retry-After", "9999999999"), good); err != nil || took != longestRest+jitter {
+			if _, _, took, err := readIn(context.Background(), t, reply(429, "", "Retry-After", "9999999999"), good); err != nil || took != longestRest+jitter {
 				t.Errorf("%s: %v", took, err)
 			}
 		})

@@ -57,7 +57,7 @@ func (b *Book) DeleteTab(title string) {
 // RenameTab gives a tab another title.
 func (b *Book) RenameTab(title, to string) { b.Tab(title).s.title = to }
 
-// SetTitle, SetLocale and SetTimeZone change the settings of the spreadsheet.
+// SetTitle renames the spreadsheet.
 func (b *Book) SetTitle(title string) { b.t.book.title = title }
 
 // SetLocale changes how dates are read and what TRUE is called.

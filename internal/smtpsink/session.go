@@ -2,6 +2,7 @@ package smtpsink
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -74,7 +75,7 @@ func (s *session) run() {
 func (s *session) encrypt() error {
 	c := tls.Server(s.raw, s.sink.tls)
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	if err := c.Handshake(); err != nil {
+	if err := c.HandshakeContext(context.Background()); err != nil { // the deadline above ends it
 		s.sink.note(s.env.Conn, true, "(no TLS: "+err.Error()+")")
 		return err
 	}

@@ -106,7 +106,7 @@ func (s *Sink) SetRules(rules ...Rule) {
 
 // Listen serves on a TCP address and answers the address that it got.
 func (s *Sink) Listen(addr string) (net.Addr, error) {
-	l, err := net.Listen("tcp", addr)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("smtpsink: %w", err)
 	}
