@@ -44,19 +44,20 @@ func NewMain() *Main {
 
 // cli is the command line.
 type cli struct {
-	Config    string `help:"Configuration file." default:"sheetclaim.yaml" env:"SHEETCLAIM_CONFIG" type:"path" placeholder:"FILE"`
+	Config    string `help:"Configuration file; sheetclaim.yaml when left out." default:"sheetclaim.yaml" env:"SHEETCLAIM_CONFIG" type:"path" placeholder:"FILE"`
 	LogFormat string `help:"text or json, on stderr." enum:"text,json" default:"text"`
 	LogLevel  string `help:"debug, info, warn or error." enum:"debug,info,warn,error" default:"${level}"`
 
 	Demo     demoCmd     `cmd:"" help:"Show it: emulator, mail catcher, ledger and service in one process; three runs at once on a sample sheet."`
 	Serve    serveCmd    `cmd:"" help:"Serve the HTTP API and start scheduled runs."`
 	Run      runCmd      `cmd:"" help:"Run a job once, now."`
+	Init     initCmd     `cmd:"" help:"Write a commented configuration to start from."`
 	Cfg      cfgCmd      `cmd:"" name:"config" help:"Look at the configuration."`
 	Emulator emulatorCmd `cmd:"" help:"Serve the Google Sheets API on a port, in memory."`
 	Version  versionCmd  `cmd:"" help:"Print version, commit and Go version."`
 }
 
-// exitError ends a command with a status and, when text is set, a text on stderr.
+// statusError ends a command with a status and, when text is set, a text on stderr.
 type statusError struct {
 	code int
 	text string

@@ -143,10 +143,13 @@ func TestContractExampleLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Bind == nil || got.Zone.String() != "Europe/Berlin" {
+	if got.Bind == nil || got.Zone.String() != "Europe/Berlin" || got.Open != nil {
 		t.Errorf("job = %+v", got)
 	}
-	got.Bind, got.Zone = nil, nil
+	if key := got.Normal("Cafe\u0301"); key != "Café" {
+		t.Errorf("the key is not composed: %q", key)
+	}
+	got.Bind, got.Zone, got.Normal = nil, nil, nil
 	want := &claim.Job{
 		Name: "review-requests", Target: claim.Target{Spreadsheet: "1AbCdEf", Range: "Visits!A1:H"},
 		Delay: 48 * time.Hour, Limit: 50, Wait: 15 * time.Second, Lease: 5 * time.Minute, OnDoubt: claim.Stop,

@@ -24,7 +24,7 @@ const maxFile = 4 << 20
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no configuration file %s: name one with --config or SHEETCLAIM_CONFIG, or make one with `sheetclaim init`", path)
+		return nil, fmt.Errorf("there is no configuration file %s: name one with --config or SHEETCLAIM_CONFIG, or write one with `sheetclaim init`", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the configuration cannot be read: %w", err)
