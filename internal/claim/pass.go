@@ -106,7 +106,7 @@ func (p *pass) note(h *held, o Outcome, reason string) {
 		return // nothing that comes later can take that back
 	}
 	h.report.Outcome, h.report.Reason = o, reason
-	p.log.Info("row", "key", h.Key, "row", h.Row, "outcome", o, "reason", reason)
+	p.log.Info("row", "key", h.Key, "row", h.Row, "outcome", o) // the reason may hold a cell's text
 }
 
 // doubt records a doubt about a row (h may be nil).
@@ -117,7 +117,7 @@ func (p *pass) doubt(kind DoubtKind, h *held, detail string) {
 		h.doubtful = true
 	}
 	p.doc.Doubts = append(p.doc.Doubts, d)
-	p.log.Warn("doubt", "kind", kind, "key", d.Key, "row", d.Row, "detail", detail)
+	p.log.Warn("doubt", "kind", kind, "key", d.Key, "row", d.Row) // the detail may hold a cell's text
 }
 
 // messageID is stable for a message key, so that every attempt carries the same
