@@ -1,13 +1,20 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // to meddle with a ledger as another program would
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/sheetsemu"
@@ -128,11 +135,11 @@ func TestSetUpFaults(t *testing.T) {
 			s.edit(config, "wait: 2s", "wait: 5s")
 		}, false, []string{"one.yaml:2:", "google.endpoint", "expected https, found plain http", "on loopback only"}},
 		{"unset variable", func(s *stage, config string) {
-			s.edit(config, mailPassword, "${SMTP_PASSWORD}")
+			s.edit(config, mailPassword, `"${SMTP_PASSWORD}"`)
 		}, false, []string{"one.yaml:3:", "smtp.password", "SMTP_PASSWORD", "not set"}},
 		{"template typo", func(s *stage, config string) {
 			s.edit(config, "Hello {{key}}", "Hello {{kee}}")
-		}, true, []string{"message.text", "kee", "key, email, due, status"}},
+		}, true, []string{"message.text", "kee", `"key", "email", "due", "status"`}},
 		{"unknown tab", func(s *stage, config string) {
 			s.edit(config, stageTab+"!A1:Z", "Visists!A1:Z")
 		}, true, []string{"there is no tab \"Visists\"", "write the tab's name in the range"}},
@@ -147,7 +154,7 @@ func TestSetUpFaults(t *testing.T) {
 		}, true, []string{"the Google Sheets API is switched off", "enable the Sheets API in project " + sheetsemu.Project}},
 		{"header missing", func(s *stage, config string) {
 			s.edit(config, "key: key", "key: booking")
-		}, true, []string{"\"booking\"", "tab \"" + stageTab + "\"", "key, email, due, status"}},
+		}, true, []string{"\"booking\"", "tab \"" + stageTab + "\"", `"key", "email", "due", "status"`}},
 		{"ledger in a missing folder", func(s *stage, config string) {
 			s.edit(config, "sqlite:one.db", "sqlite:none/one.db")
 		}, false, []string{"open ledger", filepath.Join("none", "one.db"), "does not exist", "create it, or name another file"}},
@@ -193,7 +200,6 @@ func TestSetUpFaults(t *testing.T) {
 			if code != exitError {
 				t.Errorf("exit %d, want %d", code, exitError)
 			}
-			t.Log(said)
 			for _, want := range tc.want {
 				if !strings.Contains(said, want) {
 					t.Errorf("nothing says %q:\n%s", want, said)
@@ -205,16 +211,29 @@ func TestSetUpFaults(t *testing.T) {
 	}
 }
 
-// A set-up fault takes nothing away: once it is mended the same run, under the same
-// name, sends.
+// A set-up fault takes nothing away: once it is mended, the same run sends. The alert
+// about it, which the mail server will not take either, is kept, and holds nobody up.
 func TestMendedSetUpSends(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, dueRows(2))
-	config := s.secured("note_x: 1")
-	_ = config
+	config := s.secured()
+	s.edit(config, "api: {", "alerts: {email: [ops@acme.test]}\napi: {")
+	s.edit(config, mailPassword, mailPassword+"-of-yesterday")
+	args := []string{"--config", config, "run", "--run-id", "a"}
+	p, began := newProgram(nil), time.Now()
+	if code := p.Run(t.Context(), args); code != exitError || time.Since(began) > 5*time.Second || !strings.Contains(p.err.String(), "alert not delivered; it is kept") {
+		t.Errorf("exit %d after %v: %s", code, time.Since(began), p.err.String())
+	}
+	wantNoSecret(t, p.out.String()+p.err.String())
+	s.wantUntouched()
+	s.edit(config, mailPassword+"-of-yesterday", mailPassword)
+	if d, code := s.runJSON(config, args[3:]...); code != exitOK || d.Counts.Sent != 2 {
+		t.Errorf("exit %d, %+v", code, d)
+	}
+	s.wantOneEach(2)
 }
 
-// A mail server that answers nothing at all is given up after smtp.timeout.
+// A mail server that says nothing is given up after smtp.timeout.
 func TestSilentMailServer(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, dueRows(1))
@@ -226,10 +245,116 @@ func TestSilentMailServer(t *testing.T) {
 	s.smtp = l.Addr().String()
 	config := s.config("one")
 	s.edit(config, "tls: none", "tls: none, timeout: 1s")
-	d, code := s.runJSON(config)
-	t.Log(d.Detail)
-	if code != exitError || !strings.Contains(d.Detail, "did not greet within 1s") {
+	if d, code := s.runJSON(config); code != exitError || !strings.Contains(d.Detail, "did not greet within 1s") {
 		t.Errorf("exit %d, %+v", code, d)
 	}
 	s.wantUntouched()
+}
+
+// A foreign text over a claim, while the service waits: nothing is mailed, the text
+// stays, the other rows are given back, and people are told.
+func TestForeignTextWhileServing(t *testing.T) {
+	t.Parallel()
+	const foreign = "sending 4712"
+	s := newStage(t, dueRows(3))
+	config := s.secured()
+	s.edit(config, "api: {", "alerts: {email: [ops@acme.test]}\napi: {")
+	v := s.serve(config)
+	var once sync.Once
+	s.emu.After(func(c *sheetsemu.Call) {
+		if c.Write { // the first is the claim
+			once.Do(func() {
+				s.emu.Edit(stageSheet, func(b *sheetsemu.Book) { b.Tab(stageTab).Set("D3", foreign) })
+			})
+		}
+	})
+	a := v.must(http.StatusConflict, "POST", "/v1/runs", `{"run_id": "a"}`)
+	d := a.doc
+	if d.Outcome != claim.RunStopped || d.Counts.Sent != 0 || len(d.Doubts) != 1 {
+		t.Fatalf("%s", a.body)
+	}
+	if x := d.Doubts[0]; x.Kind != claim.ClaimOverwritten || x.Row != 3 || x.Key != "k2" || !strings.Contains(x.Detail, foreign) || x.Advice == "" {
+		t.Errorf("%+v", x)
+	}
+	s.wantStatuses("", foreign, "")
+	v.end() // which delivers what is queued
+	msgs := s.sink.Messages()
+	if len(msgs) != 1 || msgs[0].To[0] != "ops@acme.test" || !strings.Contains(string(msgs[0].Data), foreign) {
+		t.Errorf("want one message, the alert: %+v", msgs)
+	}
+}
+
+// wantStatuses fails unless the status cells read so.
+func (s *stage) wantStatuses(want ...string) {
+	s.t.Helper()
+	for i, row := range s.emu.Grid(stageSheet, stageTab)[1:] {
+		if got := append(row, "")[3]; got != want[i] {
+			s.t.Errorf("row %d reads %q, want %q", i+2, got, want[i])
+		}
+	}
+}
+
+// A service that is stopped in the middle of a run finishes the message in flight,
+// marks what was sent and gives the rest back; the next start sends that.
+func TestServiceStoppedInMidRun(t *testing.T) {
+	t.Parallel()
+	const n, before = 40, 5
+	s := newStage(t, dueRows(n))
+	config := s.secured()
+	s.sink.SetRules(smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 150 * time.Millisecond})
+	v := s.serve(config)
+	var stopped time.Time
+	s.sink.OnMessage(func(smtpsink.Message) {
+		if len(s.sink.Messages()) == before { // it is in flight: its answer is yet to come
+			stopped = time.Now()
+			v.stop()
+		}
+	})
+	a := v.must(http.StatusConflict, "POST", "/v1/runs", `{"run_id": "a"}`)
+	v.end()
+	if took := time.Since(stopped); took > 15*time.Second {
+		t.Errorf("the service took %v to stop", took)
+	}
+	if d := a.doc; d.Outcome != claim.RunStopped || d.Counts.Sent != before || d.Counts.Released != n-before || d.Counts.Unknown != 0 || len(d.Doubts) != 0 {
+		t.Errorf("%s", a.body)
+	}
+	s.wantStatuses(slices.Concat(slices.Repeat([]string{"sent"}, before), slices.Repeat([]string{""}, n-before))...)
+
+	s.sink.SetRules()
+	v = s.serve(config)
+	if a := v.must(http.StatusOK, "POST", "/v1/runs", `{"run_id": "b"}`); a.doc.Counts.Sent != n-before {
+		t.Errorf("%s", a.body)
+	}
+	s.wantOneEach(n)
+}
+
+// A service whose ledger cannot be written says that it is not ready, without the
+// reason, which the log has; and it is ready again by itself.
+func TestReadyNeedsAWritableLedger(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, dueRows(1))
+	v := s.serve(s.secured())
+	db, err := sql.Open("sqlite", filepath.Join(s.dir, "one.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	meddle := func(statement string) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.must(http.StatusOK, "GET", "/readyz", "")
+	meddle(`CREATE TRIGGER stuck BEFORE UPDATE ON meta BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+	if a := v.must(http.StatusServiceUnavailable, "GET", "/readyz", ""); a.code != "not_ready" || strings.Contains(a.body, "disk") || a.header.Get("Retry-After") == "" {
+		t.Errorf("%v\n%s", a.header, a.body)
+	}
+	v.must(http.StatusOK, "GET", "/healthz", "")
+	meddle(`DROP TRIGGER stuck`)
+	v.must(http.StatusOK, "GET", "/readyz", "")
+	v.end()
+	if said := v.program.err.String(); !strings.Contains(said, "the disk is full") {
+		t.Errorf("the log does not say why:\n%s", said)
+	}
 }

@@ -284,7 +284,6 @@ func TestAP05OpenToOtherMachinesWithTokenOnly(t *testing.T) {
 		t.Helper()
 		p := newProgram(nil)
 		code := p.Run(t.Context(), append([]string{"--config", config, "serve"}, args...))
-		t.Log(p.err.String())
 		if said := p.err.String(); code != exitError || !strings.Contains(said, "can be reached from other machines") || !strings.Contains(said, want) {
 			t.Errorf("exit %d: %s", code, said)
 		}

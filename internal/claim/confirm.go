@@ -53,8 +53,9 @@ func (p *pass) recheck(ctx context.Context, g *Grid, rows []*held) ([]*held, err
 		old := 0
 		mine = mine[:0]
 		judged := make([]judgement, len(rows))
+		byKey := p.fit.rowsByKey(g.Rows)
 		for i, h := range rows {
-			judged[i] = p.judge(g, h)
+			judged[i] = p.judge(byKey[h.Key], h)
 			if judged[i].old {
 				old++
 			}
@@ -105,15 +106,10 @@ type judgement struct {
 	old    bool // the cell still reads as before the claim
 }
 
-// judge compares a claim with a read: the row with its key carries exactly its
-// text, has the same address, is still due and still passes where.
-func (p *pass) judge(g *Grid, h *held) judgement {
-	var rows []Row
-	for _, row := range g.Rows {
-		if key, err := p.fit.key(row); err == nil && key == h.Key {
-			rows = append(rows, row)
-		}
-	}
+// judge compares a claim with the rows of a read that carry its key: there is one,
+// and it carries exactly its text, has the same address, is still due and still
+// passes where.
+func (p *pass) judge(rows []Row, h *held) judgement {
 	switch len(rows) {
 	case 0:
 		return judgement{kind: RowGone, detail: "no row carries this key any more"}
@@ -133,7 +129,7 @@ func (p *pass) judge(g *Grid, h *held) judgement {
 		j.kind, j.detail = ClaimOverwritten, fmt.Sprintf("the cell reads %q", text)
 		return j
 	}
-	if row.Cell(p.fit.cols.Email).Value() != h.row.Cell(p.fit.cols.Email).Value() {
+	if row.Cell(p.fit.cols.Email).Value() != h.email {
 		j.kind, j.detail = AddressChanged, "the address is not the one that was claimed"
 		return j
 	}

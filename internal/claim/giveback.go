@@ -36,22 +36,52 @@ func (p *pass) giveBack(ctx context.Context, rows []*held, g *Grid, why string) 
 		}
 		g = read
 	}
-	var rs []Replacement
-	for _, h := range rows {
-		back, known := p.fit.putBack(h.Message, g, p.seen)
-		if !known {
-			p.doubt(ClaimMisplaced, h, "the claim's text stands on a row of another key, and what stood there is not known; it was left")
-			continue
-		}
-		rs = append(rs, p.fit.replacements(h.Message, back, h.Claim)...)
-	}
-	if _, err := p.Worker.replaceSurely(ctx, p.grid, rs); err != nil {
+	err := p.restore(ctx, rows, g)
+	if err != nil {
 		p.log.Error("rows could not be given back now; recovery does it", "error", err)
 		p.queue(ctx, Report{Alert: p.alert(AlertStaleClaim, "give_back", alertRows(rows), "claims could not be taken out of the sheet: "+err.Error(),
 			"nothing was sent for these rows; they are given back as soon as the sheet can be written", "check that the sheet is shared for editing")})
 		return
 	}
 	p.toReturned(ctx, rows)
+}
+
+// restore gives the sheet back what stood in the rows. A text that the reply did
+// not count is looked for: columns may have moved.
+func (p *pass) restore(ctx context.Context, rows []*held, g *Grid) error {
+	for try := 1; ; try++ {
+		var rs []Replacement
+		of := map[int]*held{} // by the place of its status in rs
+		for _, h := range rows {
+			back, known := p.fit.putBack(h.Message, g, p.seen)
+			if !known {
+				p.doubt(ClaimMisplaced, h, "the claim's text stands on a row of another key, and what stood there is not known; it was left")
+				continue
+			}
+			of[len(rs)] = h // the status comes first
+			rs = append(rs, p.fit.replacements(h.Message, back, h.Claim)...)
+		}
+		counts, err := p.Worker.replaceSurely(ctx, p.grid, rs)
+		if err != nil {
+			return err
+		}
+		rows = nil
+		for i, h := range of {
+			if counts[i] == 0 {
+				rows = append(rows, h)
+			}
+		}
+		if len(rows) == 0 || try == writeTries {
+			return nil
+		}
+		if g, err = p.readAll(ctx); err != nil {
+			return err
+		}
+		rows = slices.DeleteFunc(rows, func(h *held) bool { return !p.fit.carries(g, h.Claim) })
+		if len(rows) == 0 {
+			return nil
+		}
+	}
 }
 
 // toReturning is the first step. A row that the ledger does not move is no longer

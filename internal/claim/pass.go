@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,7 +40,8 @@ type pass struct {
 // held is one row that the run took.
 type held struct {
 	Message
-	row      Row
+	row      Row    // as the last read showed it
+	email    string // the address that was claimed
 	cand     candidate
 	from     string // the text in the sheet that the mark replaces
 	astray   bool   // the claim text was not seen on its row
@@ -127,12 +129,11 @@ func messageID(k MessageKey) string {
 	return "sc." + hex.EncodeToString(sum[:16])
 }
 
-// rowAt finds a row of a read by its number.
+// rowAt finds a row of a read by its number; the rows of a read are in order.
 func rowAt(g *Grid, number int) (Row, bool) {
-	for _, r := range g.Rows {
-		if r.Number == number {
-			return r, true
-		}
+	i, ok := slices.BinarySearchFunc(g.Rows, number, func(r Row, n int) int { return r.Number - n })
+	if !ok {
+		return Row{}, false
 	}
-	return Row{}, false
+	return g.Rows[i], true
 }

@@ -132,22 +132,22 @@ func (f *fitted) key(row Row) (string, error) {
 	return key, nil
 }
 
-// rowsByKey answers the row numbers of every key.
-func (f *fitted) rowsByKey(rows []Row) map[string][]int {
-	seen := make(map[string][]int, len(rows))
+// rowsByKey answers the rows of every key.
+func (f *fitted) rowsByKey(rows []Row) map[string][]Row {
+	seen := make(map[string][]Row, len(rows))
 	for _, row := range rows {
 		if key, err := f.key(row); err == nil {
-			seen[key] = append(seen[key], row.Number)
+			seen[key] = append(seen[key], row)
 		}
 	}
 	return seen
 }
 
 // joinRows writes row numbers for people, the first few of many.
-func joinRows(rows []int) string {
+func joinRows(rows []Row) string {
 	const most = 5
 	var b strings.Builder
-	for i, n := range rows {
+	for i, row := range rows {
 		if i == most {
 			fmt.Fprintf(&b, " and %d more", len(rows)-most)
 			break
@@ -155,7 +155,7 @@ func joinRows(rows []int) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprint(&b, n)
+		fmt.Fprint(&b, row.Number)
 	}
 	return b.String()
 }

@@ -167,6 +167,7 @@ func (p *pass) add(c candidate, o Outcome, reason string) *held {
 	h.Key, h.Row = c.key, c.row.Number
 	h.report = &RowReport{Row: c.row.Number, Key: c.key, Outcome: o, Reason: reason, Status: c.text}
 	if p.fit != nil {
+		h.email = c.row.Cell(p.fit.cols.Email).Value()
 		h.report.Email = c.row.Cell(p.fit.cols.Email).Shown
 	}
 	p.chosen = append(p.chosen, h)

@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // checkPlaces looks at what the claim's answer shows. A claim whose text is not on
@@ -19,6 +20,9 @@ func (p *pass) checkPlaces(ctx context.Context, g, reply *Grid) error {
 			p.doubt(SheetUnreadable, nil, "the claim's answer was lost and the sheet cannot be read: "+err.Error())
 			return p.stopped("the claim's answer was lost; nothing was sent")
 		}
+	}
+	if !slices.Equal(reply.HeaderTexts(), p.grid.HeaderTexts()) {
+		return p.columnsMoved(ctx, reply)
 	}
 	var changed []*held
 	astray := 0
@@ -46,9 +50,50 @@ func (p *pass) checkPlaces(ctx context.Context, g, reply *Grid) error {
 	return nil
 }
 
-// readAll reads the columns that the job uses, over all rows.
+// columnsMoved handles a claim that landed in other columns than the job's: columns
+// moved in that moment. By the header of the answer it is known which column each
+// text is in now, and by the first read what stood there.
+func (p *pass) columnsMoved(ctx context.Context, reply *Grid) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	const why = "columns moved at the moment of the claim"
+	before := p.grid.HeaderTexts()
+	var rs []Replacement
+	rows := p.toReturning(ctx, p.held, why)
+	for _, h := range rows {
+		for _, w := range p.fit.cols.written() {
+			name := ""
+			if w.index < len(reply.Header) {
+				name = reply.Header[w.index].Shown
+			}
+			was := slices.Index(before, name)
+			if was < 0 && name != "" {
+				p.doubt(ClaimMisplaced, h, fmt.Sprintf("the claim's text stands in the new column %q; it was left", name))
+				continue
+			}
+			rs = append(rs, Replacement{Column: w.index, From: h.Claim, To: h.row.Cell(was).Shown})
+		}
+		p.doubt(ClaimMisplaced, h, why)
+	}
+	if _, err := p.Worker.replaceSurely(ctx, p.grid, rs); err != nil {
+		return p.stopped(why + ", and its texts could not be taken out yet: " + err.Error())
+	}
+	p.toReturned(ctx, rows)
+	return p.stopped(why + "; nothing was sent, and what stood there was put back")
+}
+
+// readAll reads the columns that the job uses, over all rows. When the header is not
+// the one that the job was fitted to, columns have moved: then it reads everything
+// and fits the job anew.
 func (p *pass) readAll(ctx context.Context) (*Grid, error) {
-	return p.Sheet.Read(ctx, p.order.Target, Ask{Tab: &p.grid.Tab, Columns: p.fit.Used()})
+	g, err := p.Sheet.Read(ctx, p.order.Target, Ask{Tab: &p.grid.Tab, Columns: p.fit.Used()})
+	if err != nil || slices.Equal(g.HeaderTexts(), p.grid.HeaderTexts()) {
+		return g, err
+	}
+	if err := p.read(ctx); err != nil {
+		return nil, err
+	}
+	return p.grid, nil
 }
 
 // putBack says what the cells that carry a claim's text get back. A text on its own

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Recover settles the claims of a job whose runs are dead: their lease has ended by
@@ -182,10 +183,16 @@ func (r *recovery) giveBack(ctx context.Context, ms []Message) error {
 		maps.Copy(seen, b.Before)
 	}
 	var rs []Replacement
-	for _, m := range ms {
+	returned := r.moves(ms, []State{Returning}, Returned, "recovered: the sheet has back what stood there")
+	for i, m := range ms {
 		back, known := r.fit.putBack(m, r.grid, seen)
-		if !known {
-			r.log.Warn("a claim's text stands on a row of another key; it was left", "key", m.Key, "claim", m.Claim)
+		if !known || r.elsewhere(m.Claim) {
+			returned[i].Event = "recovered: the claim's text stands beside its row and was left"
+			returned[i].Alerts = []Alert{{
+				Kind: AlertDoubt, Job: r.job.Name, Run: m.Run.ID, Cause: string(ClaimMisplaced), Rows: []AlertRow{{Row: m.Row, Key: m.Key, Detail: m.Claim}},
+				Seen: "the text " + strconv.Quote(m.Claim) + " stands beside its row, and what stood there is not known",
+				Done: "nothing was sent for this row; the text was left", Todo: ClaimMisplaced.Advice(),
+			}}
 			continue
 		}
 		rs = append(rs, r.fit.replacements(m, back, m.Claim)...)
@@ -196,8 +203,25 @@ func (r *recovery) giveBack(ctx context.Context, ms []Message) error {
 		}
 	}
 	r.log.Info("recovered", "remedy", GiveBack, "rows", len(ms))
-	_, err := r.Ledger.Move(ctx, r.run, r.moves(ms, []State{Returning}, Returned, "recovered: the sheet has back what stood there"))
+	_, err := r.Ledger.Move(ctx, r.run, returned)
 	return err
+}
+
+// elsewhere reports whether a claim's text stands in a column that the job does not
+// write.
+func (r *recovery) elsewhere(text string) bool {
+	written := map[int]bool{}
+	for _, w := range r.fit.cols.written() {
+		written[w.index] = true
+	}
+	return slices.ContainsFunc(r.grid.Rows, func(row Row) bool {
+		for i, c := range row.Cells {
+			if c.Shown == text && !written[i] {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // moves makes the same move for each message.
@@ -229,12 +253,13 @@ func (r *recovery) mark(ctx context.Context, ms []Message) error {
 		return fmt.Errorf("marks could not be read back yet: %w", err)
 	}
 	var verified []Move
+	byKey := r.fit.rowsByKey(g.Rows)
 	for _, m := range ms {
 		if r.fit.carries(g, m.Claim) {
 			continue // reads may lag; the next recovery looks again
 		}
 		move := Move{MessageKey: m.MessageKey, Claim: m.Claim, From: []State{Marked}, To: Verified, Event: "recovered: the mark was read back"}
-		if doubt, detail := r.fit.judgeMark(g, m, true); doubt != "" {
+		if doubt, detail := r.fit.judgeMark(byKey[m.Key], m, true); doubt != "" {
 			move.Event = "recovered: " + detail
 			move.Alerts = []Alert{{
 				Kind: AlertMarkUnverified, Job: r.job.Name, Run: m.Run.ID, Cause: string(doubt), Rows: []AlertRow{{Row: m.Row, Key: m.Key, Detail: detail}},

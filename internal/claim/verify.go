@@ -57,9 +57,10 @@ func (p *pass) verifyMarks(ctx context.Context) (*Grid, error) {
 func (p *pass) verifyRows(ctx context.Context, g *Grid, rows []*held, lastTry bool) []*held {
 	var ms []Move
 	var again []*held
+	byKey := p.fit.rowsByKey(g.Rows)
 	for _, h := range rows {
 		move := Move{MessageKey: h.MessageKey, Claim: h.Claim, From: []State{Marked}, To: Verified, Event: "the mark was read back"}
-		doubt, detail := p.fit.judgeMark(g, h.Message, h.counted)
+		doubt, detail := p.fit.judgeMark(byKey[h.Key], h.Message, h.counted)
 		if doubt != "" && !lastTry && doubt != RowGone {
 			again = append(again, h)
 			continue
@@ -79,15 +80,11 @@ func (p *pass) verifyRows(ctx context.Context, g *Grid, rows []*held, lastTry bo
 	return again
 }
 
-// judgeMark compares a mark with a read. A text that is neither the mark nor ours
-// is a person's, if the mark was seen to be applied: then it came after it.
-func (f *fitted) judgeMark(g *Grid, m Message, counted bool) (DoubtKind, string) {
-	found := false
-	for _, row := range g.Rows {
-		if key, err := f.key(row); err != nil || key != m.Key {
-			continue
-		}
-		found = true
+// judgeMark compares a mark with the rows of a read that carry its key. A text that
+// is neither the mark nor ours is a person's, if the mark was seen to be applied:
+// then it came after it.
+func (f *fitted) judgeMark(rows []Row, m Message, counted bool) (DoubtKind, string) {
+	for _, row := range rows {
 		text := row.Cell(f.cols.Status).Shown
 		switch {
 		case text == m.Status:
@@ -98,7 +95,7 @@ func (f *fitted) judgeMark(g *Grid, m Message, counted bool) (DoubtKind, string)
 			return MarkUnverified, fmt.Sprintf("the cell reads %q instead of %q: somebody wrote over the claim", text, m.Status)
 		}
 	}
-	if !found {
+	if len(rows) == 0 {
 		return RowGone, fmt.Sprintf("no row carries this key any more; its outcome is %q", m.Outcome)
 	}
 	return "", ""
