@@ -4,13 +4,13 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -152,6 +152,9 @@ func TestSetUpFaults(t *testing.T) {
 		{"Sheets API switched off", func(s *stage, _ string) {
 			s.emu.Script(sheetsemu.Rule{Fault: sheetsemu.Fault{Answer: sheetsemu.Status(403, sheetsemu.ServiceDisabledBody(sheetsemu.Project))}})
 		}, true, []string{"the Google Sheets API is switched off", "enable the Sheets API in project " + sheetsemu.Project}},
+		{"Google out of reach", func(s *stage, config string) {
+			s.edit(config, s.url, "http://127.0.0.1:1")
+		}, true, []string{"no usable answer from Google Sheets", "127.0.0.1:1: connect: connection refused", "check the network"}},
 		{"header missing", func(s *stage, config string) {
 			s.edit(config, "key: key", "key: booking")
 		}, true, []string{"\"booking\"", "tab \"" + stageTab + "\"", `"key", "email", "due", "status"`}},
@@ -233,24 +236,6 @@ func TestMendedSetUpSends(t *testing.T) {
 	s.wantOneEach(2)
 }
 
-// A mail server that says nothing is given up after smtp.timeout.
-func TestSilentMailServer(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, dueRows(1))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	s.smtp = l.Addr().String()
-	config := s.config("one")
-	s.edit(config, "tls: none", "tls: none, timeout: 1s")
-	if d, code := s.runJSON(config); code != exitError || !strings.Contains(d.Detail, "did not greet within 1s") {
-		t.Errorf("exit %d, %+v", code, d)
-	}
-	s.wantUntouched()
-}
-
 // A foreign text over a claim, while the service waits: nothing is mailed, the text
 // stays, the other rows are given back, and people are told.
 func TestForeignTextWhileServing(t *testing.T) {
@@ -294,35 +279,54 @@ func (s *stage) wantStatuses(want ...string) {
 	}
 }
 
-// A service that is stopped in the middle of a run finishes the message in flight,
-// marks what was sent and gives the rest back; the next start sends that.
-func TestServiceStoppedInMidRun(t *testing.T) {
+// A service, or a run of its own, that is stopped in the middle finishes the message
+// in flight, marks what was sent and gives the rest back; the next start sends that.
+func TestStoppedInMidRun(t *testing.T) {
 	t.Parallel()
-	const n, before = 40, 5
+	const n, first, second = 40, 4, 3
 	s := newStage(t, dueRows(n))
 	config := s.secured()
-	s.sink.SetRules(smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 150 * time.Millisecond})
-	v := s.serve(config)
+	s.sink.SetRules(smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 100 * time.Millisecond})
 	var stopped time.Time
-	s.sink.OnMessage(func(smtpsink.Message) {
-		if len(s.sink.Messages()) == before { // it is in flight: its answer is yet to come
-			stopped = time.Now()
-			v.stop()
+	// stopAfter stops when so many messages are there; the last of them is in flight
+	// then: its answer is yet to come.
+	stopAfter := func(count int, stop func()) {
+		s.sink.OnMessage(func(smtpsink.Message) {
+			if len(s.sink.Messages()) == count {
+				stopped = time.Now()
+				stop()
+			}
+		})
+	}
+	wantStopped := func(d claim.Document, sent, before int) {
+		t.Helper()
+		if took := time.Since(stopped); took > 15*time.Second {
+			t.Errorf("it took %v to stop", took)
 		}
-	})
+		if c := d.Counts; d.Outcome != claim.RunStopped || c.Sent != sent || c.Released != n-before-sent || c.Unknown != 0 || len(d.Doubts) != 0 {
+			t.Errorf("%s: %s, %+v", d.Outcome, d.Detail, c)
+		}
+		all := sent + before
+		s.wantStatuses(slices.Concat(slices.Repeat([]string{"sent"}, all), slices.Repeat([]string{""}, n-all))...)
+	}
+
+	v := s.serve(config)
+	stopAfter(first, v.stop)
 	a := v.must(http.StatusConflict, "POST", "/v1/runs", `{"run_id": "a"}`)
 	v.end()
-	if took := time.Since(stopped); took > 15*time.Second {
-		t.Errorf("the service took %v to stop", took)
+	wantStopped(a.doc, first, 0)
+
+	p := startRun(t, config, "b")
+	stopAfter(first+second, func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) })
+	d, code := p.wait(t)
+	if code != exitSome {
+		t.Errorf("exit %d: %s", code, p.err.String())
 	}
-	if d := a.doc; d.Outcome != claim.RunStopped || d.Counts.Sent != before || d.Counts.Released != n-before || d.Counts.Unknown != 0 || len(d.Doubts) != 0 {
-		t.Errorf("%s", a.body)
-	}
-	s.wantStatuses(slices.Concat(slices.Repeat([]string{"sent"}, before), slices.Repeat([]string{""}, n-before))...)
+	wantStopped(d, second, first)
 
 	s.sink.SetRules()
 	v = s.serve(config)
-	if a := v.must(http.StatusOK, "POST", "/v1/runs", `{"run_id": "b"}`); a.doc.Counts.Sent != n-before {
+	if a := v.must(http.StatusOK, "POST", "/v1/runs", `{"run_id": "c"}`); a.doc.Counts.Sent != n-first-second {
 		t.Errorf("%s", a.body)
 	}
 	s.wantOneEach(n)

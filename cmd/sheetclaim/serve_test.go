@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,15 @@ import (
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/smtpsink"
 )
+
+// These tests wait far more than they compute, so more of them run at once than there
+// are processors; -parallel on the command line still counts.
+func init() {
+	testing.Init()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+}
 
 // service is the real service on a port.
 type service struct {
@@ -33,7 +43,7 @@ func (s *stage) serve(config string, args ...string) *service {
 	v := &service{t: s.t, program: newProgram(nil), ended: make(chan int, 1)}
 	ready := make(chan string, 1)
 	v.program.Ready = func(addrs map[string]string) { ready <- addrs["api"] }
-	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // it outlives t.Context
+	ctx, stop := context.WithCancel(context.Background())
 	v.stop = stop
 	go func() { v.ended <- v.program.Run(ctx, append([]string{"--config", config, "serve"}, args...)) }()
 	select {

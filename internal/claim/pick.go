@@ -42,8 +42,9 @@ type picked struct {
 const maxKey = 512
 
 // pick goes through a read and sorts out which rows are due. It is pure: the
-// ledger is asked afterwards, about the candidates only.
-func (f *fitted) pick(g *Grid, now time.Time) picked {
+// ledger is asked afterwards, about the candidates only. wishes are keys that a
+// person wants sent again.
+func (f *fitted) pick(g *Grid, now time.Time, wishes map[string]bool) picked {
 	var p picked
 	rowsOf := f.rowsByKey(g.Rows)
 	for _, row := range g.Rows {
@@ -51,7 +52,7 @@ func (f *fitted) pick(g *Grid, now time.Time) picked {
 			continue
 		}
 		c := candidate{row: row, text: row.Cell(f.cols.Status).Shown}
-		c.status = ParseStatus(c.text)
+		c.status = f.wished(row, ParseStatus(c.text), wishes)
 		switch c.status.Kind {
 		case StatusEmpty, StatusFailed, StatusResend, StatusSending:
 		case StatusSent, StatusGaveUp, StatusRejected, StatusUnknown, StatusForeign:
@@ -81,6 +82,18 @@ func (f *fitted) pick(g *Grid, now time.Time) picked {
 		}
 	}
 	return p
+}
+
+// wished reads the status of a row that a person wants sent again as if "resend"
+// stood in its cell. Somebody's own text and a claim stay what they are.
+func (f *fitted) wished(row Row, s Status, wishes map[string]bool) Status {
+	if len(wishes) == 0 || s.Kind == StatusForeign || s.Kind == StatusSending {
+		return s
+	}
+	if key, err := f.key(row); err == nil && wishes[key] {
+		return Status{Kind: StatusResend}
+	}
+	return s
 }
 
 // isDue reports whether a row passes where and its time has come. An error is a

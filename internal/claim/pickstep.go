@@ -15,7 +15,11 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 	if err := p.read(ctx); err != nil {
 		return "", p.failed(err)
 	}
-	found := p.fit.pick(p.grid, p.Now())
+	wishes, err := p.hear(ctx, p.grid)
+	if err != nil {
+		return "", p.failed(fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
+	}
+	found := p.fit.pick(p.grid, p.Now(), wishes)
 	if err := p.firstRun(ctx, len(found.candidates)); err != nil {
 		return "", err
 	}

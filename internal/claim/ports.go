@@ -149,6 +149,10 @@ type Letter struct {
 type Ledger interface {
 	// Lookup answers the newest generation of each key that it knows.
 	Lookup(ctx context.Context, b Book, keys []string) (map[string]Message, error)
+	// Waiting answers the newest generations of a book that wait for a person (unknown,
+	// and nobody has settled them) or that a person wants sent again. Spreadsheet ""
+	// means all of the job's.
+	Waiting(ctx context.Context, b Book) ([]Message, error)
 	// Take takes keys for a run: each entry of the answer says whether it was taken. A
 	// key is given when the ledger does not know it, when its newest generation is
 	// Returned, or Verified with outcome Failed, or when Take.Generation is one above a
@@ -220,6 +224,9 @@ type Message struct {
 	Row       int // row number when it was claimed, for people
 	Before    Before
 	Status    string // the text that the sheet is to show
+	From      string // the text that it shows until then; "": the claim text
+	Wish      bool   // a person wants it sent again, as a new generation
+	SettledBy string // who settled an unknown; "": it waits for a person
 	Reason    string // the last problem, in words
 	MessageID string
 	Reply     string // the server's last reply

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,7 +241,7 @@ func (r *recovery) mark(ctx context.Context, ms []Message) error {
 	}
 	var rs []Replacement
 	for _, m := range ms {
-		rs = append(rs, r.fit.replacements(m, r.fit.after(m), m.Claim)...)
+		rs = append(rs, r.fit.replacements(m, r.fit.after(m), cmp.Or(m.From, m.Claim))...)
 	}
 	if _, err := r.replaceSurely(ctx, r.grid, rs); err != nil {
 		return fmt.Errorf("outcomes could not be written into the sheet yet: %w", err)
@@ -255,7 +256,7 @@ func (r *recovery) mark(ctx context.Context, ms []Message) error {
 	var verified []Move
 	byKey := r.fit.rowsByKey(g.Rows)
 	for _, m := range ms {
-		if r.fit.carries(g, m.Claim) {
+		if r.fit.carries(g, cmp.Or(m.From, m.Claim)) {
 			continue // reads may lag; the next recovery looks again
 		}
 		move := Move{MessageKey: m.MessageKey, Claim: m.Claim, From: []State{Marked}, To: Verified, Event: "recovered: the mark was read back"}

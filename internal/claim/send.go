@@ -137,6 +137,9 @@ func (p *pass) settle(ctx context.Context, h *held, r Result) {
 		h.Reason = r.Reason()
 	}
 	if h.Outcome == Unknown {
+		// With the claim's own token no two cells read alike, so that the one can be
+		// replaced when its doubt is settled.
+		h.Reason += " (" + tokenOf(h.Claim) + ")"
 		p.doubt(SMTPReplyLost, h, h.Reason)
 	}
 	p.record(ctx, h, r, p.alertsFor(h))
@@ -197,10 +200,14 @@ func (p *pass) settleLate(ctx context.Context, h *held, move Move) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	m := known[h.Key]
-	h.from = m.Status
+	h.from = known[h.Key].Status
+	set := move.Set
+	move.Set = func(m *Message) {
+		set(m)
+		m.From = h.from
+	}
 	move.From = []State{Settled, Marked, Verified}
-	move.If = func(m Message) bool { return m.Outcome == Unknown }
+	move.If = func(m Message) bool { return m.Outcome == Unknown && m.SettledBy == "" }
 	move.Event = "late outcome: " + string(h.Outcome)
 	return p.moveSurely(ctx, move)
 }

@@ -55,7 +55,7 @@ var moves = map[State][]State{
 	Sending:   {Settled, Returning},            // returning: refused through no fault of the row
 	Settled:   {Settled, Marked},               // settled again: a late or a better answer, before the mark
 	Marked:    {Verified, Settled},             // settled again: a late answer to an unknown
-	Verified:  {Claimed, Settled},              // claimed again: the next attempt of a failure
+	Verified:  {Claimed, Settled, Verified},    // claimed: the next attempt of a failure; verified: a wish
 	Returning: {Returned, Settled},             // settled: as for claimed
 	Returned:  {Claimed},
 }

@@ -54,10 +54,16 @@ CREATE TABLE messages (
   message_id   TEXT    NOT NULL,
   reply        TEXT    NOT NULL,
   settled_at   TEXT    NOT NULL,
+  from_status  TEXT    NOT NULL, -- what the cell shows until status is written; '': the claim text
+  wish         INTEGER NOT NULL, -- 1: a person wants it sent again
+  settled_by   TEXT    NOT NULL, -- who settled an unknown
   changed_at   TEXT    NOT NULL,
   PRIMARY KEY (job, spreadsheet, key, generation)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX messages_open ON messages (job) WHERE state NOT IN ('verified', 'returned');
+
+CREATE INDEX messages_waiting ON messages (job, spreadsheet)
+  WHERE wish = 1 OR outcome = 'unknown' AND settled_by = '';
 
 CREATE TABLE attempts (
   job         TEXT    NOT NULL,
