@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,13 +24,16 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 	if err := p.firstRun(ctx, len(found.candidates)); err != nil {
 		return "", err
 	}
-	keys := make([]string, len(found.candidates))
-	for i, c := range found.candidates {
-		keys[i] = c.key
+	var keys []string
+	for _, c := range slices.Concat(found.candidates, found.busy) {
+		keys = append(keys, c.key)
 	}
 	known, err := p.Ledger.Lookup(ctx, p.book(), keys)
 	if err != nil {
 		return "", p.failed(fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
+	}
+	if err := p.strays(ctx, found.busy, known); err != nil {
+		return "", err
 	}
 	for _, c := range found.busy {
 		p.add(c, Taken, "the cell reads "+c.text)

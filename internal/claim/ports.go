@@ -176,6 +176,9 @@ type Ledger interface {
 	// FenceBefore answers the greatest fence number that a batch of this ledger had on a
 	// tab before t; 0 if there was none.
 	FenceBefore(ctx context.Context, spreadsheet string, tab int64, t time.Time) (uint64, error)
+	// Strays answers what is known of claim texts that were found in a sheet, in the
+	// same order, and how long the job's slowest run took.
+	Strays(ctx context.Context, b Book, found []Stray) (known []Stray, slowest time.Duration, err error)
 	// Renew prolongs the lease of a run that still has one; false: it has ended.
 	Renew(ctx context.Context, run RunRef, lease time.Duration) (bool, error)
 	// Report queues alerts that belong to no move. An alert with Once set is queued only
@@ -289,6 +292,14 @@ type OpenBatch struct {
 	Ledger      string
 	LedgerCount uint64
 	Answered    bool // whether it was applied is written down
+}
+
+// Stray is a claim text that was found in a sheet.
+type Stray struct {
+	Text, Mark string
+	Own        bool      // a batch of this ledger had the mark
+	Alive      bool      // and its run still lives
+	Since      time.Time // not own: when the ledger was first asked about the text
 }
 
 // Report is an alert that belongs to no move.

@@ -152,6 +152,15 @@ CREATE TABLE reports (
   PRIMARY KEY (job, name)
 ) STRICT, WITHOUT ROWID;
 
+-- Claim texts found in a sheet whose runs are not ours, and since when.
+CREATE TABLE sightings (
+  job         TEXT NOT NULL,
+  spreadsheet TEXT NOT NULL,
+  text        TEXT NOT NULL,
+  since       TEXT NOT NULL,
+  PRIMARY KEY (job, spreadsheet, text)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE pauses (
   job   TEXT PRIMARY KEY,
   until TEXT NOT NULL

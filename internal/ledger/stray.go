@@ -1,0 +1,55 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+)
+
+// Strays implements claim.Ledger.
+func (s *SQLite) Strays(ctx context.Context, b claim.Book, found []claim.Stray) ([]claim.Stray, time.Duration, error) {
+	var known []claim.Stray
+	var slowest time.Duration
+	err := s.write(ctx, "look up claims found in the sheet", func(t *tx) error {
+		known = make([]claim.Stray, len(found))
+		for i, f := range found {
+			var err error
+			if known[i], err = t.stray(ctx, b, f); err != nil {
+				return err
+			}
+		}
+		var err error
+		slowest, err = t.slowestRun(ctx, b.Job)
+		return err
+	})
+	return known, slowest, err
+}
+
+// stray answers what is known of one text, and remembers since when a foreign one
+// has been there.
+func (t *tx) stray(ctx context.Context, b claim.Book, f claim.Stray) (claim.Stray, error) {
+	own, err := t.scan(ctx, []any{&f.Alive}, `SELECT r.seq IS NOT NULL AND r.state = 'running' AND r.lease_until > ?
+		FROM batches b LEFT JOIN runs r ON r.seq = b.run_seq WHERE b.mark = ? ORDER BY b.count DESC LIMIT 1`, stamp(t.now), f.Mark)
+	f.Own = own
+	if err != nil || own {
+		return f, err
+	}
+	err = t.QueryRowContext(ctx, `INSERT INTO sightings (job, spreadsheet, text, since) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET since = since RETURNING since`, b.Job, b.Spreadsheet, f.Text, stamp(t.now)).Scan(stamped{&f.Since})
+	return f, err
+}
+
+// slowestRun is how long the slowest run of a job took, of those that claimed.
+func (t *tx) slowestRun(ctx context.Context, job string) (time.Duration, error) {
+	runs, err := list(ctx, t, func(row scanner) (time.Duration, error) {
+		var began, ended time.Time
+		err := row.Scan(stamped{&began}, stamped{&ended})
+		return ended.Sub(began), err
+	}, `SELECT started_at, ended_at FROM runs WHERE job = ? AND state = 'finished' AND pins = 1`, job)
+	var slowest time.Duration
+	for _, d := range runs {
+		slowest = max(slowest, d)
+	}
+	return slowest, err
+}
