@@ -22,11 +22,11 @@ build: ## build ./sheetclaim
 
 .PHONY: test
 test: ## all tests
-	$(GO) test ./...
+	$(GO) test -parallel 8 ./...
 
 .PHONY: race
 race: ## all tests under the race detector
-	$(GO) test -race ./...
+	$(GO) test -race -parallel 8 ./...
 
 .PHONY: rounds
 rounds: ## the overlap tests, many rounds of real processes
