@@ -51,6 +51,8 @@ type cli struct {
 	Demo     demoCmd     `cmd:"" help:"Show it: emulator, mail catcher, ledger and service in one process; three runs at once on a sample sheet."`
 	Serve    serveCmd    `cmd:"" help:"Serve the HTTP API and start scheduled runs."`
 	Run      runCmd      `cmd:"" help:"Run a job once, now."`
+	Doubts   doubtsCmd   `cmd:"" help:"List the messages that wait for a person."`
+	Settle   settleCmd   `cmd:"" help:"Say what became of a message that waits: it was sent, or send it again."`
 	Init     initCmd     `cmd:"" help:"Write a commented configuration to start from."`
 	Cfg      cfgCmd      `cmd:"" name:"config" help:"Look at the configuration."`
 	Emulator emulatorCmd `cmd:"" help:"Serve the Google Sheets API on a port, in memory."`
@@ -73,7 +75,6 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	parser, err := kong.New(&c,
 		kong.Name("sheetclaim"),
 		kong.Description("Mails the due rows of a Google Sheet at most once each, and never loses one silently."),
-		kong.UsageOnError(),
 		kong.Writers(m.Stdout, m.Stderr),
 		kong.Vars{"level": "info"},
 		kong.Exit(func(code int) { panic(&statusError{code: code}) }),

@@ -35,7 +35,11 @@ func (cfgCheckCmd) Run(m *Main, opts *cli) error {
 func describe(name string, s *job.Spec) string {
 	parts := []string{fmt.Sprintf("job %s: %s in %s, key %s, up to %d rows a run", name, s.Range, s.Spreadsheet, strings.Join(s.Columns.Key, "+"), s.Limit)}
 	if s.Columns.Due != "" {
-		parts = append(parts, fmt.Sprintf("due %s after %q", s.Delay, s.Columns.Due))
+		due := fmt.Sprintf("due at %q", s.Columns.Due)
+		if s.Delay > 0 {
+			due = fmt.Sprintf("due %s after %q", strings.TrimSuffix(strings.TrimSuffix(s.Delay.String(), "0s"), "0m"), s.Columns.Due)
+		}
+		parts = append(parts, due)
 	}
 	if s.Schedule != "" {
 		parts = append(parts, "schedule "+s.Schedule)

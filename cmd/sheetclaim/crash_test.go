@@ -81,6 +81,7 @@ var kills = []kill{
 // The crash table: the built program is killed at each step, and started again on
 // the same files, port and mail server.
 func TestKilledProcesses(t *testing.T) {
+	t.Parallel()
 	for _, k := range kills {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()

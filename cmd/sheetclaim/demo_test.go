@@ -64,7 +64,7 @@ func TestConfigCheckOfExample(t *testing.T) {
 	code := p.Run(t.Context(), []string{"--config", config, "config", "check"})
 	for _, want := range []string{
 		"sheetclaim.yaml is in order", "job review-requests: Visits!A1:H in 1AbCdEf, key Booking, up to 50 rows a run",
-		`due 48h0m0s after "Visited at"`, "schedule */5 * * * *",
+		`due 48h after "Visited at"`, "schedule */5 * * * *",
 	} {
 		if !strings.Contains(p.out.String(), want) {
 			t.Errorf("the output does not say %q", want)

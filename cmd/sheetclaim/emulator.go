@@ -6,20 +6,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/sheetsemu"
 )
 
 type emulatorCmd struct {
-	Listen   string   `help:"Loopback address." default:"127.0.0.1:9410" placeholder:"HOST:PORT"`
+	Listen   string   `help:"Loopback address (${default})." default:"127.0.0.1:9410" placeholder:"HOST:PORT"`
 	Load     []string `help:"Load a CSV file as a tab of spreadsheet ID; the tab is named after the file, or as given: ID/TAB=FILE." placeholder:"ID=FILE.csv" sep:"none"`
 	Faults   string   `help:"calm, or realistic: latency, lost answers, stale reads." enum:"calm,realistic" default:"calm"`
 	Seed     uint64   `help:"Decides which calls meet a fault." default:"1"`
-	Timezone string   `help:"Time zone of the spreadsheets." default:"Etc/GMT" placeholder:"ZONE"`
+	Timezone string   `help:"Time zone of the spreadsheets (${default})." default:"Etc/GMT" placeholder:"ZONE"`
 }
 
 // Run serves the emulator until a signal comes.
 func (c *emulatorCmd) Run(ctx context.Context, m *Main) error {
+	if _, err := time.LoadLocation(c.Timezone); err != nil {
+		return fmt.Errorf("--timezone %s is not known: use a name like Europe/Berlin", c.Timezone)
+	}
 	o := sheetsemu.Options{Seed: c.Seed, Now: m.Now, TimeZone: c.Timezone}
 	if c.Faults == "realistic" {
 		o.Faults = sheetsemu.Realistic
@@ -32,7 +36,7 @@ func (c *emulatorCmd) Run(ctx context.Context, m *Main) error {
 	}
 	server, err := emu.Listen(c.Listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("--listen %s: %w%s", c.Listen, err, listenAdvice(err))
 	}
 	addr := strings.TrimPrefix(server.URL, "http://")
 	fmt.Fprintf(m.Stderr, "The Google Sheets API, in memory, on %s (faults %s, seed %d).\nUse it with SHEETS_EMULATOR_HOST=%s; what it holds is lost at exit.\n", server.URL, c.Faults, c.Seed, addr)

@@ -166,7 +166,7 @@ func TestSetUpFaults(t *testing.T) {
 		}, false, []string{"open ledger", "one.db", "expected a SQLite database", "name another file"}},
 		{"ledger in Postgres", func(s *stage, config string) {
 			s.edit(config, "sqlite:one.db", "postgres://bob:"+mailPassword+"@db.example/mail")
-		}, false, []string{"open ledger", "SQLite only", "write sqlite:<path>"}},
+		}, false, []string{"ledger: ", "SQLite only", "write sqlite:FILE"}},
 		{"mail server refuses the connection", func(s *stage, _ string) {
 			s.sink.Close()
 		}, true, []string{"connection refused", "check smtp.host and smtp.port"}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -9,9 +10,13 @@ import (
 // The test binary is the command, too: stories and tests with real processes start
 // it under its own name.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "10"); err != nil { // these tests mostly wait
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"sheetclaim": main})
 }
 
 func TestStories(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
 }

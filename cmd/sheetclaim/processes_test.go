@@ -63,6 +63,7 @@ func (p *process) wait(t *testing.T) (d claim.Document, code int) {
 // Three processes at once, with one ledger and with a ledger each: one message per
 // row every time.
 func TestThreeProcesses(t *testing.T) {
+	t.Parallel()
 	const rows = 5
 	for name, ledgers := range map[string][]string{
 		"one ledger": {"one", "one", "one"}, "a ledger each": {"a", "b", "c"},

@@ -15,12 +15,12 @@ import (
 )
 
 type runCmd struct {
-	Job    string `arg:"" optional:"" help:"The job; may be left out where only one is configured."`
-	RunID  string `name:"run-id" help:"Names the run: the same id again answers its result instead of running twice." placeholder:"ID"`
-	DryRun bool   `name:"dry-run" help:"Show what would be sent; touch nothing."`
-	Limit  int    `help:"Send at most N rows." placeholder:"N"`
-	Yes    bool   `help:"Confirm a first run over more rows than first_run_limit, or a run of a job that rests."`
-	JSON   bool   `name:"json" help:"Print the run document alone on stdout."`
+	Job    string  `arg:"" optional:"" help:"The job; may be left out where only one is configured."`
+	RunID  *string `name:"run-id" help:"Names the run: the same id again answers its result instead of running twice." placeholder:"ID"`
+	DryRun bool    `name:"dry-run" help:"Show what would be sent; touch nothing."`
+	Limit  *int    `help:"Send at most N rows." placeholder:"N"`
+	Yes    bool    `help:"Confirm a first run over more rows than first_run_limit, or a run of a job that rests."`
+	JSON   bool    `name:"json" help:"Print the run document alone on stdout."`
 }
 
 // Help is the long help of run.
@@ -39,28 +39,35 @@ func (c *runCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Limit < 0 {
-		return fmt.Errorf("--limit must be at least 1, not %d", c.Limit)
+	req := claim.Request{Job: name, DryRun: c.DryRun, Confirmed: c.Yes}
+	if c.Limit != nil {
+		if req.Limit = *c.Limit; req.Limit < 1 {
+			return fmt.Errorf("--limit must be at least 1, not %d", req.Limit)
+		}
 	}
-	if err := checkRunID(c.RunID); err != nil {
+	req.RunID = "cli-" + m.Now().UTC().Format("20060102T150405Z") + "-" + randomText(6)
+	if c.RunID != nil {
+		req.RunID = *c.RunID
+	}
+	if err := checkRunID(req.RunID); err != nil {
 		return err
+	}
+	if opts.LogLevel == "info" && !c.JSON {
+		m.log = newLogger(m.Stderr, opts.LogFormat, "warn") // the table tells the rest
 	}
 	p, err := m.open(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	id := c.RunID
-	if id == "" {
-		id = "cli-" + m.Now().UTC().Format("20060102T150405Z") + "-" + randomText(6)
-	}
-	doc, err := m.carry(ctx, p, claim.Request{Job: name, RunID: id, Limit: c.Limit, DryRun: c.DryRun, Confirmed: c.Yes})
+	doc, err := m.carry(ctx, p, req)
 	if err != nil {
 		return err
 	}
 	m.deliver(ctx, p)
 	if c.JSON {
 		enc := json.NewEncoder(m.Stdout)
+		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		err = enc.Encode(doc)
 	} else {
@@ -88,7 +95,7 @@ func theJob(cfg *job.Config, name string) (string, error) {
 
 // checkRunID refuses what the API refuses too.
 func checkRunID(id string) error {
-	ok := len(id) <= 100 && (id == "" || strings.Trim(id, ".") != "") &&
+	ok := len(id) <= 100 && strings.Trim(id, ".") != "" &&
 		strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-") == ""
 	if !ok {
 		return fmt.Errorf("--run-id takes 1 to 100 letters, digits and ._:- (not only dots), not %q", id)

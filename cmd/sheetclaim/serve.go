@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -25,6 +26,9 @@ func (c *serveCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 		return err
 	}
 	if c.Listen != "" {
+		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+			return fmt.Errorf("--listen takes HOST:PORT, not %q", c.Listen)
+		}
 		cfg.API.Listen = c.Listen
 	}
 	return m.serve(ctx, cfg)
@@ -37,7 +41,8 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	server, err := api.New(m.apiConfig(p))
+	settled := make(chan struct{}, 1) // one is enough for all that was settled meanwhile
+	server, err := api.New(m.apiConfig(p, settled))
 	if err != nil {
 		return err
 	}
@@ -49,11 +54,11 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 		m.Ready(map[string]string{"api": "http://" + l.Addr().String()})
 	}
 	m.log.Info("serving", "address", l.Addr().String(), "jobs", cfg.JobNames(), "version", version)
-	return m.parts(ctx, p, server, l)
+	return m.parts(ctx, p, server, l, settled)
 }
 
 // parts runs what serves side by side; the first that ends, or ctx, ends all.
-func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Listener) error {
+func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Listener, settled <-chan struct{}) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	alerts, stopAlerts := context.WithCancel(context.WithoutCancel(ctx))
@@ -62,7 +67,7 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 	errs := make(chan error, 2)
 	last.Go(func() { p.alerts.Run(alerts) })
 	all.Go(func() { defer stop(); errs <- server.Serve(ctx, l) })
-	all.Go(func() { m.recoverOften(ctx, p.service) })
+	all.Go(func() { m.recoverOften(ctx, p.service, settled) })
 	all.Go(func() { defer stop(); errs <- m.scheduler(p).Run(ctx) })
 	<-ctx.Done()
 	p.service.Close() // runs stop; callers that wait for them get their answer
@@ -79,14 +84,21 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 	return errors.Join(failed...)
 }
 
-// recoverOften settles what dead runs left, at once and then every minute.
-func (m *Main) recoverOften(ctx context.Context, s *claim.Service) {
+// recoverOften settles what dead runs left, and marks what people settled: at once,
+// then every minute and whenever somebody settled a message.
+func (m *Main) recoverOften(ctx context.Context, s *claim.Service, settled <-chan struct{}) {
 	const often = time.Minute
 	for {
 		if err := s.RecoverAll(ctx); err != nil && ctx.Err() == nil {
 			m.log.Warn("recovery is not complete; it goes on in a minute", "error", err)
 		}
-		if wait(ctx, often) != nil {
+		tick := time.NewTimer(often)
+		select {
+		case <-tick.C:
+		case <-settled:
+		case <-ctx.Done():
+		}
+		if tick.Stop(); ctx.Err() != nil {
 			return
 		}
 	}
@@ -112,11 +124,18 @@ func (m *Main) scheduler(p *parts) *schedule.Scheduler {
 	return s
 }
 
-// apiConfig translates the api section.
-func (m *Main) apiConfig(p *parts) api.Config {
+// apiConfig translates the api section. What is settled through the API is told to
+// settled.
+func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 	c := api.Config{
 		Listen: p.cfg.API.Listen, Start: api.Service(p.service), Runs: p.ledger, Ready: p.ledger.Ping,
-		MaxWait: p.cfg.API.MaxWait, Log: m.log,
+		Desk: newDesk(p.ledger, p.cfg), MaxWait: p.cfg.API.MaxWait, Log: m.log,
+	}
+	c.Settled = func(string) {
+		select {
+		case settled <- struct{}{}:
+		default: // a recovery that has not begun yet does for both
+		}
 	}
 	for _, t := range p.cfg.API.Tokens {
 		c.Tokens = append(c.Tokens, api.Token{Name: t.Name, Token: t.Token.Reveal(), Jobs: t.Jobs})

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,15 +16,6 @@ import (
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/smtpsink"
 )
-
-// These tests wait far more than they compute, so more of them run at once than there
-// are processors; -parallel on the command line still counts.
-func init() {
-	testing.Init()
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		panic(err)
-	}
-}
 
 // service is the real service on a port.
 type service struct {

@@ -73,6 +73,9 @@ func (s *stage) config(ledger string, more ...string) string {
 	text := fmt.Sprintf("ledger: sqlite:%s.db\ngoogle: {endpoint: %q}\nsmtp: {host: 127.0.0.1, port: %s, tls: none, from: 'Acme <hello@acme.test>'}\napi: {listen: '127.0.0.1:0'}\njobs:\n  test:\n    %s\n",
 		ledger, s.url, port, strings.Join(job, "\n    "))
 	path := filepath.Join(s.dir, ledger+".yaml")
+	if _, err := os.Stat(path); err == nil {
+		return path // another process may be reading it
+	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}

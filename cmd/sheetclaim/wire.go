@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -89,7 +90,7 @@ func (m *Main) open(ctx context.Context, cfg *job.Config) (_ *parts, err error) 
 func (m *Main) newService(p *parts, client *sheets.Client, jobs map[string]*claim.Job) *claim.Service {
 	s := &claim.Service{
 		Jobs: jobs, Ledger: p.ledger, Runs: p.ledger, Instance: randomText(12), Memory: p.cfg.RunMemory,
-		Now: m.Now, Wait: wait, Log: m.log,
+		Now: m.Now, Wait: wait, Log: m.log, Ended: p.alerts.Kick,
 		Worker: func() *claim.Worker {
 			sheet, calls := client.Counting()
 			return &claim.Worker{
@@ -176,7 +177,15 @@ func randomText(n int) string { return strings.ToLower(rand.Text())[:n] }
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w: is another sheetclaim running, or the port in use?", addr, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w%s", addr, err, listenAdvice(err))
 	}
 	return l, nil
+}
+
+// listenAdvice says what to do about an address that cannot be had.
+func listenAdvice(err error) string {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return ": another program, perhaps another sheetclaim, has the port"
+	}
+	return ": give an address of this machine, like 127.0.0.1:8080"
 }

@@ -21,6 +21,7 @@ type Service struct {
 	Now      func() time.Time
 	Wait     func(ctx context.Context, d time.Duration) error
 	Log      *slog.Logger
+	Ended    func() // called after each run, for whoever delivers its alerts; nil: nobody
 
 	mu      sync.Mutex
 	live    map[int64]*Ticket // runs of this process, by sequence number
@@ -204,6 +205,9 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 	s.mu.Lock()
 	delete(s.live, t.Run.Seq)
 	s.mu.Unlock()
+	if s.Ended != nil {
+		s.Ended()
+	}
 	close(t.done)
 }
 

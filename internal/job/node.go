@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -23,7 +24,7 @@ func (r *reader) document(data []byte) ast.Node {
 		if e := yaml.Error(nil); errors.As(err, &e) {
 			at, text = placeOf(e.GetToken()), e.GetMessage()
 		}
-		r.add(at, "", "this is no YAML: %s", text)
+		r.add(at, "", "this is no YAML: %s%s", text, bracesAdvice(data, at))
 		return nil
 	}
 	var body ast.Node
@@ -40,6 +41,15 @@ func (r *reader) document(data []byte) ast.Node {
 		ast.Walk(anchorFinder(r.anchors), body)
 	}
 	return body
+}
+
+// bracesAdvice explains the commonest way to break the braces of YAML.
+func bracesAdvice(data []byte, at place) string {
+	lines := strings.Split(string(data), "\n")
+	if at.line < 1 || at.line > len(lines) || !strings.Contains(lines[at.line-1], "${") {
+		return ""
+	}
+	return ` (put "${NAME}" in quotes where it stands between { and })`
 }
 
 type anchorFinder map[string]ast.Node

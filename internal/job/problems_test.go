@@ -53,9 +53,9 @@ func TestProblems(t *testing.T) {
 		{"credentials", top, "google: {credentials_file: none.json}\n" + top, `c.yaml:1:28: google.credentials_file: the file "DIR/none.json" cannot be read: no such file or directory`},
 		{"body twice", msg, "      text_file: a.txt\n      text:", "c.yaml:11:18: jobs.j.message.text_file: expected either text or text_file, found both, remove one"},
 		// Services.
-		{"ledger", top, "ledger: mysql://u:secret@h/d\n" + top, "c.yaml:1:9: ledger: expected sqlite:FILE or postgres://user:password@host/database"},
+		{"ledger", top, "ledger: mysql://u:secret@h/d\n" + top, "c.yaml:1:9: ledger: expected sqlite:FILE"},
 		{"ledger in memory", top, "ledger: \"sqlite::memory:\"\n" + top, "c.yaml:1:9: ledger: a ledger in memory forgets what was sent, name a file"},
-		{"ledger address", top, "ledger: \"postgres://u:se cret%@h/d\"\n" + top, "c.yaml:1:9: ledger: expected postgres://user:password@host/database, the address cannot be read: write special characters of the password as %XX"},
+		{"ledger address", top, "ledger: \"postgres://u:se cret%@h/d\"\n" + top, "c.yaml:1:9: ledger: this version keeps its ledger in SQLite only, write sqlite:FILE"},
 		{"plain http", top, "google: {endpoint: \"http://sheets.example.com\"}\n" + top, "c.yaml:1:20: google.endpoint: expected https, found plain http to another machine: it is allowed on loopback only"},
 		{"no address", top, "google: {endpoint: 127.0.0.1:9410}\n" + top, `c.yaml:1:20: google.endpoint: expected an address such as https://host/path, found "127.0.0.1:9410"`},
 		{"no smtp", "smtp:\n  host: smtp.example.com\n  from: hello@example.com\n", "", "c.yaml: smtp: the section is missing, jobs and alerts by mail need a mail server"},

@@ -33,7 +33,7 @@ func TestSecretFiles(t *testing.T) {
 
 func TestSecretsAreNotPrinted(t *testing.T) {
 	const secret = "hunter2"
-	c := mustParse(t, "ledger: postgres://u:${S}@h/d\n"+strings.Replace(minimal, "  host:", "  username: u\n  password: ${S}\n  host:", 1), "S", secret)
+	c := mustParse(t, strings.Replace(minimal, "  host:", "  username: u\n  password: ${S}\n  host:", 1), "S", secret)
 	var all strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
 		fmt.Fprintf(&all, verb+verb+verb+verb, c, c.SMTP, c.SMTP.Password, c.Ledger)

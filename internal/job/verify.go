@@ -38,11 +38,9 @@ func (r *reader) ledger(c *Config) {
 	case isFile && file != "":
 		c.Ledger = Secret("sqlite:" + r.absolute(file))
 	case strings.HasPrefix(dsn, "postgres://"), strings.HasPrefix(dsn, "postgresql://"):
-		if _, err := url.Parse(dsn); err != nil {
-			r.at("ledger", "expected postgres://user:password@host/database, the address cannot be read: write special characters of the password as %%XX")
-		}
+		r.at("ledger", "this version keeps its ledger in SQLite only, write sqlite:FILE")
 	default:
-		r.at("ledger", "expected sqlite:FILE or postgres://user:password@host/database")
+		r.at("ledger", "expected sqlite:FILE")
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +38,8 @@ type SQLite struct {
 	now    func() time.Time
 	routes []string
 	id     string
+	path   string
+	file   os.FileInfo // the file that was opened
 }
 
 // OpenURL opens the ledger that a configuration names: sqlite:<path>. The value
@@ -71,7 +75,27 @@ func Open(ctx context.Context, path string, opts Options) (*SQLite, error) {
 		db.Close()
 		return nil, fmt.Errorf("open ledger %s: %w", path, explain(err))
 	}
+	if s.path, err = filepath.Abs(path); err == nil {
+		s.file, err = os.Stat(s.path)
+	}
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("open ledger %s: %w", path, err)
+	}
 	return s, nil
+}
+
+// inPlace makes sure that the file that was opened is still the ledger's. What is
+// written to a file that was removed or replaced is forgotten at the next start.
+func (s *SQLite) inPlace() error {
+	if s.file == nil {
+		return nil // it is being opened
+	}
+	info, err := os.Stat(s.path)
+	if err != nil || !os.SameFile(info, s.file) {
+		return fmt.Errorf("the file %s was removed or replaced while in use; stop sheetclaim, put the file back, start again", s.path)
+	}
+	return nil
 }
 
 // prepare brings the schema up to date and reads the ledger's id.

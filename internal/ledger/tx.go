@@ -29,6 +29,9 @@ type tx struct {
 
 // write runs f in a transaction that holds the write lock from its start.
 func (s *SQLite) write(ctx context.Context, doing string, f func(t *tx) error) error {
+	if err := s.inPlace(); err != nil {
+		return fmt.Errorf("ledger: %s: %w", doing, err)
+	}
 	return s.transact(ctx, doing, nil, f)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"google.golang.org/api/googleapi"
@@ -167,8 +168,12 @@ func noHeader(tab claim.Tab, area Range) *claim.SheetError {
 
 // networkProblem puts an error without an answer into words.
 func networkProblem(err error) *claim.SheetError {
+	cause := err
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		cause = u.Err // without the address, which is long and says nothing to people
+	}
 	return &claim.SheetError{
-		Problem: "no usable answer from Google Sheets: " + err.Error(),
+		Problem: "no usable answer from Google Sheets: " + cause.Error(),
 		Advice:  "check the network, DNS and proxy of this machine",
 		Err:     err,
 	}
