@@ -160,7 +160,7 @@ func (c *settleCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 		fmt.Fprintf(m.Stdout, "%s is settled as sent. The sheet could not be marked now; the next run marks it: %s\n", plain(c.Key), plain(err.Error()))
 		return nil
 	}
-	fmt.Fprintf(m.Stdout, "%s is settled as sent, and the sheet has been marked.\n", plain(c.Key))
+	fmt.Fprintf(m.Stdout, "%s is settled as sent, and the sheet has been marked; a cell that somebody changed meanwhile stays as it is.\n", plain(c.Key))
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 func (p *pass) claim(ctx context.Context) (Step, error) {
 	if err := p.Mailer.Login(ctx); err != nil {
 		p.held = nil
-		return "", p.failed(err)
+		return "", p.failed(causeLogin, err)
 	}
 	if err := p.take(ctx); err != nil {
 		return "", err
@@ -53,7 +53,7 @@ func (p *pass) take(ctx context.Context) error {
 	got, err := p.Ledger.Take(ctx, p.order.Run, takes)
 	if err != nil {
 		p.held = nil
-		return p.failed(fmt.Errorf("the ledger could not take the rows, so nothing was touched: %w", err))
+		return p.failed(causeLedger, fmt.Errorf("the ledger could not take the rows, so nothing was touched: %w", err))
 	}
 	var mine []*held
 	for i, h := range p.held {
@@ -80,7 +80,7 @@ func (p *pass) look(ctx context.Context) (*Grid, error) {
 	g, err := p.Sheet.Read(ctx, p.order.Target, ask)
 	if err != nil {
 		p.free(ctx, p.held, Released, "the sheet could not be read again")
-		return nil, p.failed(err)
+		return nil, p.failed(causeSheet, err)
 	}
 	if !slices.Equal(g.HeaderTexts(), p.grid.HeaderTexts()) || g.Zone != p.grid.Zone {
 		p.free(ctx, p.held, Released, "the header or time zone changed between two reads")
@@ -177,7 +177,7 @@ func (p *pass) stake(ctx context.Context, g *Grid) (Step, error) {
 	b, err := p.openBatch(ctx, g)
 	if err != nil {
 		p.free(ctx, p.held, Released, "the ledger could not note the claim")
-		return "", p.failed(err)
+		return "", p.failed(causeLedger, err)
 	}
 	reply, err := p.Sheet.Claim(ctx, g, b)
 	applied, err := p.answer(ctx, g, b, err)
@@ -244,7 +244,7 @@ func (p *pass) answer(ctx context.Context, g *Grid, b Batch, err error) (applied
 		return false, nil
 	}
 	p.free(ctx, p.held, Released, "the claim was refused")
-	return false, p.failed(err)
+	return false, p.failed(causeSheet, err)
 }
 
 // noteCollision tells a number that somebody else's claim used up from an id that

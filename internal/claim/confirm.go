@@ -62,7 +62,7 @@ func (p *pass) recheck(ctx context.Context, g *Grid, rows []*held) ([]*held, err
 		}
 		if old > 0 && try < lagTries {
 			if err := p.Wait(ctx, time.Duration(try)*2*time.Second); err != nil {
-				return nil, p.stopped("asked to stop while reading the claim back")
+				return nil, p.askedToStop(ctx)
 			}
 			again, err := p.readAll(ctx)
 			if err != nil {

@@ -101,3 +101,21 @@ func TestLoadZone(t *testing.T) {
 		}
 	}
 }
+
+// Whatever stands in a due cell, reading it does not panic, and a time that is read
+// is never shown before it was meant.
+func FuzzDueText(f *testing.F) {
+	for _, s := range []string{"2026-11-30", "2026-03-29 02:30", "2026-10-25T02:30", "2026-11-30T09:00:00+05:30", "05/01/2026", "", "9999-12-31T23:59:59Z", "0001-01-01"} {
+		f.Add(s)
+	}
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		at, ok, err := dueAt(Cell{Kind: Text, Shown: s}, zone)
+		if err != nil && ok {
+			t.Errorf("%q is read as %s and refused: %v", s, at, err)
+		}
+	})
+}

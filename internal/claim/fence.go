@@ -84,7 +84,7 @@ func (p *pass) pruneFence(ctx context.Context, g *Grid) {
 func (p *pass) checkRewound(ctx context.Context, g *Grid) error {
 	back, err := p.Worker.rewound(ctx, g)
 	if err != nil {
-		return p.failed(err)
+		return p.failed(causeLedger, err)
 	}
 	if !back {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +36,7 @@ func (p *pass) finish(ctx context.Context, err error) {
 func (p *pass) count() {
 	c := &p.doc.Counts
 	p.doc.Rows = []RowReport{}
+	slices.SortStableFunc(p.chosen, func(a, b *held) int { return a.report.Row - b.report.Row })
 	for _, h := range p.chosen {
 		if h.report.Outcome == "" {
 			continue
@@ -94,9 +96,9 @@ func (p *pass) sentence(err error) string {
 	case err != nil:
 		return err.Error()
 	case p.order.DryRun:
-		return fmt.Sprintf("%d of %d due rows would be sent; nothing was touched", len(p.doc.Rows)-c.Skipped-c.Taken, c.Due)
+		return fmt.Sprintf("%d of %d due rows would be sent; nothing was touched%s%s", len(p.doc.Rows)-c.Skipped-c.Taken, c.Due, p.warning, p.whyNone())
 	case p.doc.Outcome == RunNothingDue:
-		return "no row is due"
+		return "no row is due: " + p.passedBy.String()
 	case p.doc.Outcome == RunOverlapped:
 		return fmt.Sprintf("%d due rows, all of them with other runs; nothing was sent by this one", c.Taken)
 	}
@@ -121,6 +123,25 @@ func (p *pass) sentence(err error) string {
 	return s.String()
 }
 
+// whyNone says why a dry run found nothing.
+func (p *pass) whyNone() string {
+	if p.doc.Counts.Due > 0 {
+		return ""
+	}
+	return "; " + p.passedBy.String()
+}
+
+// takenRows names the rows that other runs had.
+func (p *pass) takenRows() []AlertRow {
+	var rows []AlertRow
+	for _, h := range p.chosen {
+		if h.report.Outcome == Taken {
+			rows = append(rows, AlertRow{Row: h.Row, Key: h.Key})
+		}
+	}
+	return rows
+}
+
 // endAlerts are the alerts that a run's end calls for. Doubts that pick reported,
 // and those that went out with a row's outcome, are not repeated.
 func (p *pass) endAlerts(err error) []Report {
@@ -142,14 +163,19 @@ func (p *pass) endAlerts(err error) []Report {
 	if first.Kind != "" {
 		rs = append(rs, Report{Alert: p.alert(AlertDoubt, string(first.Kind), rows, first.Detail, p.doc.Detail, first.Advice)})
 	}
+	var end *endError
+	errors.As(err, &end)
 	switch {
 	case p.doc.Outcome == RunOverlapped:
-		rs = append(rs, Report{Alert: p.alert(AlertOverlap, "overlap", nil, p.doc.Detail,
+		rs = append(rs, Report{Alert: p.alert(AlertOverlap, "overlap", p.takenRows(), p.doc.Detail,
 			"this run sent nothing", "if this repeats, the job runs more often than a run takes: widen the schedule, or let only one automation start it")})
-	case p.doc.Outcome == RunFailed:
-		rs = append(rs, Report{Alert: p.alert(AlertRunFailed, "run_failed", nil, err.Error(), "nothing was sent and nothing was written", "do what the message says, then run the job again")})
-	case p.doc.Outcome == RunStopped && len(p.doc.Doubts) == 0 && p.pausing == "":
-		rs = append(rs, Report{Alert: p.alert(AlertRunFailed, "stopped", nil, p.doc.Detail, "what was sent is marked, the rest was given back", "look at the run's detail; the next run goes on")})
+	case end == nil, end.cause == causeAsked, p.pausing != "":
+	case end.cause == causeFirst:
+		rs = append(rs, Report{Alert: p.alert(AlertRunFailed, causeFirst, nil, end.detail, "nothing was touched", "the job sends nothing until its first run is confirmed")})
+	case end.outcome == RunFailed:
+		rs = append(rs, Report{Alert: p.alert(AlertRunFailed, end.cause, nil, end.detail, "nothing was sent and nothing was written", "do what the message says, then run the job again")})
+	case len(p.doc.Doubts) == 0:
+		rs = append(rs, Report{Alert: p.alert(AlertRunFailed, end.cause, nil, p.doc.Detail, "what was sent is marked, the rest was given back", "look at the run's detail; the next run goes on")})
 	}
 	return rs
 }

@@ -35,6 +35,8 @@ type pass struct {
 	unknowns  int    // unknown outcomes in a row
 	reported  int    // doubts that pick has reported
 	pausing   string // why the job rests, once it does
+	warning   string // what a dry run adds to its sentence
+	passedBy  passedBy
 }
 
 // held is one row that the run took.

@@ -20,6 +20,7 @@ type candidate struct {
 	key    string
 	text   string // of the status cell
 	status Status
+	passes bool      // where
 	due    time.Time // zero where the job has no due column
 }
 
@@ -36,6 +37,15 @@ type picked struct {
 	candidates []candidate
 	busy       []candidate // due, but the cell carries somebody's claim
 	faults     []fault
+	passedBy   passedBy
+}
+
+// passedBy counts the rows that are not due, by why.
+type passedBy struct {
+	rows    int // all that are not blank
+	handled int // their status ends them, or is somebody's own text
+	where   int // do not pass where
+	notYet  int // their time has not come, or they have none
 }
 
 // maxKey keeps a key usable as a name in logs, URLs and the ledger.
@@ -51,15 +61,18 @@ func (f *fitted) pick(g *Grid, now time.Time, wishes map[string]bool) picked {
 		if row.IsBlank() || f.job.SkipHidden && row.Hidden {
 			continue
 		}
+		p.passedBy.rows++
 		c := candidate{row: row, text: row.Cell(f.cols.Status).Shown}
 		c.status = f.wished(row, ParseStatus(c.text), wishes)
 		switch c.status.Kind {
 		case StatusEmpty, StatusFailed, StatusResend, StatusSending:
 		case StatusSent, StatusGaveUp, StatusRejected, StatusUnknown, StatusForeign:
+			p.passedBy.handled++
 			continue
 		}
 		ready, err := f.isDue(&c, now)
 		if !ready && err == nil {
+			p.passedBy.count(c)
 			continue
 		}
 		var keyErr error
@@ -84,6 +97,20 @@ func (f *fitted) pick(g *Grid, now time.Time, wishes map[string]bool) picked {
 	return p
 }
 
+// count notes a row that is not due.
+func (p *passedBy) count(c candidate) {
+	if c.passes {
+		p.notYet++
+	} else {
+		p.where++
+	}
+}
+
+// String says in words why rows are not due.
+func (p passedBy) String() string {
+	return fmt.Sprintf("of %d rows, %d have a status that ends them, %d do not pass where, %d are not due yet", p.rows, p.handled, p.where, p.notYet)
+}
+
 // wished reads the status of a row that a person wants sent again as if "resend"
 // stood in its cell. Somebody's own text and a claim stay what they are.
 func (f *fitted) wished(row Row, s Status, wishes map[string]bool) Status {
@@ -99,9 +126,11 @@ func (f *fitted) wished(row Row, s Status, wishes map[string]bool) Status {
 // isDue reports whether a row passes where and its time has come. An error is a
 // fault of the row.
 func (f *fitted) isDue(c *candidate, now time.Time) (bool, error) {
-	if ok, err := f.Passes(c.row); err != nil || !ok {
+	ok, err := f.Passes(c.row)
+	if err != nil || !ok {
 		return false, err
 	}
+	c.passes = true
 	if f.cols.Due < 0 {
 		return true, nil
 	}

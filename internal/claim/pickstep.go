@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,13 +15,14 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 	p.chosen, p.held = nil, nil
 	p.doc.Counts, p.doc.Rows, p.doc.Doubts = Counts{}, []RowReport{}, []Doubt{}
 	if err := p.read(ctx); err != nil {
-		return "", p.failed(err)
+		return "", p.failed(readCause(err), err)
 	}
 	wishes, err := p.hear(ctx, p.grid)
 	if err != nil {
-		return "", p.failed(fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
+		return "", p.failed(causeLedger, fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
 	}
 	found := p.fit.pick(p.grid, p.Now(), wishes)
+	p.passedBy = found.passedBy
 	if err := p.firstRun(ctx, len(found.candidates)); err != nil {
 		return "", err
 	}
@@ -30,7 +32,7 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 	}
 	known, err := p.Ledger.Lookup(ctx, p.book(), keys)
 	if err != nil {
-		return "", p.failed(fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
+		return "", p.failed(causeLedger, fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
 	}
 	if err := p.strays(ctx, found.busy, known); err != nil {
 		return "", err
@@ -61,6 +63,15 @@ func (p *pass) read(ctx context.Context) error {
 	return err
 }
 
+// readCause tells a sheet that could not be read from a job that does not fit it.
+func readCause(err error) string {
+	var sheet *SheetError
+	if errors.As(err, &sheet) && !sheet.Setup {
+		return causeSheet
+	}
+	return causeSetup
+}
+
 // fit binds a job to the header of a read, and refuses a sheet that it must not
 // write to.
 func fit(job *Job, g *Grid) (*fitted, error) {
@@ -85,18 +96,25 @@ func fit(job *Job, g *Grid) (*fitted, error) {
 // firstRun refuses to mail a large number of old rows by surprise.
 func (p *pass) firstRun(ctx context.Context, due int) error {
 	limit := p.job.FirstRunLimit
-	if limit == 0 || due <= limit || p.order.Confirmed || p.order.DryRun {
+	if limit == 0 || due <= limit || p.order.Confirmed {
 		return nil
+	}
+	if p.order.Few > 0 && p.order.Few <= limit {
+		return nil // whoever names a small number will not be surprised
 	}
 	ran, err := p.Ledger.Ran(ctx, p.job.Name)
 	if err != nil {
-		return p.failed(err)
+		return p.failed(causeLedger, err)
 	}
 	if ran {
 		return nil
 	}
+	if p.order.DryRun {
+		p.warning = fmt.Sprintf("; %d rows are due, and the first run asks for --yes or \"confirm\": true when more than %d are", due, limit)
+		return nil
+	}
 	p.doc.Counts.Due = due
-	return p.stopped(fmt.Sprintf("%d rows are due, and this job has never run: more than first_run_limit (%d) are not mailed by surprise. Look at a dry run, then confirm with --yes or \"confirm\": true", due, limit))
+	return &endError{outcome: RunStopped, cause: causeFirst, detail: fmt.Sprintf("%d rows are due, and this job has never run: more than first_run_limit (%d) are not mailed by surprise. Look at a dry run, then confirm with --yes or \"confirm\": true, or name a limit", due, limit)}
 }
 
 // choose asks the ledger's knowledge and the message itself about each candidate,
@@ -124,12 +142,13 @@ func (p *pass) choose(found picked, known map[string]Message) []fault {
 		case taken >= p.order.Limit:
 			// It stays due for the next run.
 		default:
-			if err := p.tryDraft(c); err != nil {
+			subject, err := p.tryDraft(c)
+			if err != nil {
 				p.add(c, Skipped, err.Error())
 				faults = append(faults, fault{c.row.Number, c.key, err.Error()})
 				break
 			}
-			p.hold(c, ch)
+			p.hold(c, ch, subject)
 			taken++
 		}
 		p.doc.Counts.Due++
@@ -138,10 +157,13 @@ func (p *pass) choose(found picked, known map[string]Message) []fault {
 }
 
 // tryDraft renders a row's message early, so that its faults are found before
-// anything is touched.
-func (p *pass) tryDraft(c candidate) error {
-	_, err := p.compose(MessageKey{Book: p.book(), Key: c.key}, c.row)
-	return err
+// anything is touched, and answers its subject.
+func (p *pass) tryDraft(c candidate) (subject string, err error) {
+	if _, err = p.compose(MessageKey{Book: p.book(), Key: c.key}, c.row); err != nil {
+		return "", err
+	}
+	d, err := p.fit.Draft(c.row)
+	return d.Subject, err
 }
 
 // compose renders the whole message of a row.
@@ -157,13 +179,13 @@ func (p *pass) compose(k MessageKey, row Row) (Letter, error) {
 }
 
 // hold notes a candidate as chosen.
-func (p *pass) hold(c candidate, ch choice) {
+func (p *pass) hold(c candidate, ch choice, subject string) {
 	h := p.add(c, "", "")
 	h.MessageKey = MessageKey{Book: p.book(), Key: c.key, Generation: ch.generation}
 	h.Attempts = ch.attempts
 	h.Before = p.fit.cols.before(c.row)
 	if p.order.DryRun {
-		h.report.Outcome = Would
+		h.report.Outcome, h.report.Subject = Would, subject
 		return
 	}
 	p.held = append(p.held, h)

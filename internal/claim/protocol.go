@@ -65,6 +65,7 @@ type Order struct {
 	Run       RunRef
 	Target    Target // the job's own, or one that it allows
 	Limit     int    // rows; the job's own, or less
+	Few       int    // the limit that the caller named; 0: none
 	DryRun    bool   // touch nothing
 	Confirmed bool   // a person has agreed to a large first run
 }
@@ -120,7 +121,7 @@ func (p *pass) notNow(ctx context.Context) (time.Time, string) {
 // find out.
 func (p *pass) wait(ctx context.Context) (Step, error) {
 	if err := p.Wait(ctx, p.job.Wait); err != nil {
-		return "", p.stopped("asked to stop during the wait")
+		return "", p.askedToStop(ctx)
 	}
 	return StepConfirm, nil
 }
@@ -132,21 +133,37 @@ func (p *pass) age(then time.Time) time.Duration {
 	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
 }
 
-// endError ends a run early with an outcome and a sentence for people.
+// endError ends a run early with an outcome and a sentence for people. Alerts of one
+// cause are grouped.
 type endError struct {
 	outcome RunOutcome
+	cause   string
 	detail  string
 }
 
 func (e *endError) Error() string { return e.detail }
 
-func (p *pass) stopped(detail string) error { return &endError{RunStopped, detail} }
+// Causes of an early end.
+const (
+	causeAsked  = "asked to stop" // by a person: no alert
+	causeFirst  = "first_run_limit"
+	causeLogin  = "login"
+	causeSheet  = "sheet"
+	causeLedger = "ledger"
+	causeSetup  = "setup"
+	causeDoubt  = "stopped"
+)
+
+// stopped ends a run that handled some rows, or could have.
+func (p *pass) stopped(detail string) error {
+	return &endError{outcome: RunStopped, cause: causeDoubt, detail: detail}
+}
 
 // failed ends a run in which nothing could be handled.
-func (p *pass) failed(err error) error {
+func (p *pass) failed(cause string, err error) error {
 	var end *endError
 	if errors.As(err, &end) {
 		return err
 	}
-	return &endError{RunFailed, err.Error()}
+	return &endError{outcome: RunFailed, cause: cause, detail: err.Error()}
 }

@@ -36,7 +36,7 @@ func (p *pass) askedToStop(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return p.stopped("asked to stop; what was sent is marked, the rest was given back")
+	return &endError{outcome: RunStopped, cause: causeAsked, detail: "asked to stop; what was sent is marked, the rest was given back"}
 }
 
 // errStale says that the read that confirmed a row is too old to begin on.
@@ -139,7 +139,7 @@ func (p *pass) settle(ctx context.Context, h *held, r Result) {
 	if h.Outcome == Unknown {
 		// With the claim's own token no two cells read alike, so that the one can be
 		// replaced when its doubt is settled.
-		h.Reason += " (" + tokenOf(h.Claim) + ")"
+		h.Reason = "the answer to the message was lost (" + h.Reason + "; " + tokenOf(h.Claim) + ")"
 		p.doubt(SMTPReplyLost, h, h.Reason)
 	}
 	p.record(ctx, h, r, p.alertsFor(h))

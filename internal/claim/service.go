@@ -182,7 +182,7 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 		t.set(d)
 		if d.Step != step { // other processes see how far it is, too
 			step = d.Step
-			if err := s.Runs.Save(ctx, t.Run, d); err != nil {
+			if err := s.save(ctx, t.Run, d); err != nil {
 				s.Log.Warn("the run's progress could not be saved", "job", job.Name, "run", t.Run.ID, "error", err)
 			}
 		}
@@ -195,7 +195,7 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 			s.Log.Warn("recovery is not complete", "job", job.Name, "run", t.Run.ID, "error", err)
 		}
 	}
-	doc := w.Carry(ctx, job, Order{Run: t.Run, Target: r.Target, Limit: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed})
+	doc := w.Carry(ctx, job, Order{Run: t.Run, Target: r.Target, Limit: r.Limit, Few: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed})
 	end, cancel := lasting(ctx)
 	defer cancel()
 	if err := s.Runs.Finish(end, t.Run, doc, doc.Counts.Claimed > 0); err != nil {
@@ -209,6 +209,13 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 		s.Ended()
 	}
 	close(t.done)
+}
+
+// save keeps a run's progress, also while it is being stopped.
+func (s *Service) save(ctx context.Context, run RunRef, d Document) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	return s.Runs.Save(ctx, run, d)
 }
 
 // keepLease renews a run's lease until the run ends. A run that cannot renew is

@@ -26,7 +26,7 @@ func (p *pass) strays(ctx context.Context, busy []candidate, known map[string]Me
 	}
 	found, slowest, err := p.Ledger.Strays(ctx, p.book(), found)
 	if err != nil {
-		return p.failed(fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
+		return p.failed(causeLedger, fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
 	}
 	var rs []Replacement
 	for i, s := range found {
