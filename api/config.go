@@ -27,6 +27,11 @@ type Config struct {
 
 	Start Starter
 	Runs  Finder
+	// Desk has the messages that wait for a person; nil: none do.
+	Desk Desk
+	// Settled is told the job of a message that was settled as sent, so that the sheet is
+	// marked soon; nil: nobody asks. It must not block.
+	Settled func(job string)
 	// Ready says why the service cannot work now; nil: it always can. The reason goes
 	// to the log and not to the caller, since /readyz is open.
 	Ready func(ctx context.Context) error
@@ -69,6 +74,12 @@ func (c Config) complete() Config {
 	}
 	if c.Next == nil {
 		c.Next = func(string) []time.Time { return nil }
+	}
+	if c.Desk == nil {
+		c.Desk = emptyDesk{}
+	}
+	if c.Settled == nil {
+		c.Settled = func(string) {}
 	}
 	if c.NewRunID == nil {
 		c.NewRunID = func() string { return strings.ToLower(rand.Text()) }

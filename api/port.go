@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
@@ -27,6 +29,34 @@ type Finder interface {
 	// Recent answers the newest runs first; job "" means all jobs.
 	Recent(ctx context.Context, job string, limit int) ([]claim.RunRecord, error)
 }
+
+// Desk is where messages wait for a person's word.
+type Desk interface {
+	// Waiting answers the messages of a book that wait: those of unknown fate, and those
+	// that a person wants sent again. Spreadsheet "" means all of the job's.
+	Waiting(ctx context.Context, b claim.Book) ([]claim.Message, error)
+	// Settle takes a person's word on one of them. Spreadsheet "" means the one in which
+	// the key waits. Its errors are a *SeveralError, claim.ErrNoMessage,
+	// claim.ErrNotUnknown, claim.ErrNotEnded, claim.ErrNoReason, and otherwise the
+	// ledger's.
+	Settle(ctx context.Context, s claim.Settlement) error
+}
+
+// SeveralError says that a key alone does not name a message.
+type SeveralError struct {
+	Key          string
+	Spreadsheets []string // in which it waits
+}
+
+func (e *SeveralError) Error() string {
+	return fmt.Sprintf("the key %q waits in %d spreadsheets (%s)", e.Key, len(e.Spreadsheets), strings.Join(e.Spreadsheets, ", "))
+}
+
+// emptyDesk is where nothing waits.
+type emptyDesk struct{}
+
+func (emptyDesk) Waiting(context.Context, claim.Book) ([]claim.Message, error) { return nil, nil }
+func (emptyDesk) Settle(context.Context, claim.Settlement) error               { return claim.ErrNoMessage }
 
 // Service makes a Starter of a claim.Service.
 func Service(s *claim.Service) Starter { return service{s} }

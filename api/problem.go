@@ -19,11 +19,13 @@ const (
 	codeBodyInvalid    code = "body_invalid"            // not JSON, or not an object
 	codeFieldUnknown   code = "field_unknown"           // a member that a request does not have
 	codeFieldInvalid   code = "field_invalid"           // a member of the wrong type or form
+	codeFieldRequired  code = "field_required"          // a member that has to be there
 	codeQueryInvalid   code = "query_invalid"           // a parameter in the address
 	codeRunIDInvalid   code = "run_id_invalid"          // characters or length
 	codeKeyInvalid     code = "idempotency_key_invalid" // characters or length
 	codeRunIDConflict  code = "run_id_conflict"         // run_id and Idempotency-Key disagree
 	codeJobRequired    code = "job_required"            // left out, and there are several
+	codeSheetRequired  code = "spreadsheet_required"    // left out, and the key waits in several
 	codeUnauthorized   code = "unauthorized"            // no token, or a wrong one
 	codeJobNotAllowed  code = "job_not_allowed"         // the token is bound to other jobs
 	codeHostRefused    code = "host_refused"            // no tokens, and called by another name
@@ -31,8 +33,11 @@ const (
 	codeNotFound       code = "not_found"               // no such path
 	codeJobUnknown     code = "job_unknown"
 	codeRunUnknown     code = "run_unknown"
+	codeMessageUnknown code = "message_unknown"
 	codeMethod         code = "method_not_allowed"
-	codeBodyTimeout    code = "body_timeout" // the body came too slowly
+	codeNotUnknown     code = "message_not_unknown" // and is to be settled as sent
+	codeUnderWay       code = "message_under_way"   // its run has not ended
+	codeBodyTimeout    code = "body_timeout"        // the body came too slowly
 	codeBodyTooLarge   code = "body_too_large"
 	codeMediaType      code = "media_type_unsupported"
 	codeRangeRefused   code = "range_not_allowed"
@@ -50,17 +55,19 @@ const (
 // status is the one HTTP status of a code.
 func (c code) status() int {
 	switch c {
-	case codeBodyInvalid, codeFieldUnknown, codeFieldInvalid, codeQueryInvalid,
-		codeRunIDInvalid, codeKeyInvalid, codeRunIDConflict, codeJobRequired:
+	case codeBodyInvalid, codeFieldUnknown, codeFieldInvalid, codeFieldRequired, codeQueryInvalid,
+		codeRunIDInvalid, codeKeyInvalid, codeRunIDConflict, codeJobRequired, codeSheetRequired:
 		return http.StatusBadRequest
 	case codeUnauthorized:
 		return http.StatusUnauthorized
 	case codeJobNotAllowed, codeHostRefused, codeOriginRefused:
 		return http.StatusForbidden
-	case codeNotFound, codeJobUnknown, codeRunUnknown:
+	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown:
 		return http.StatusNotFound
 	case codeMethod:
 		return http.StatusMethodNotAllowed
+	case codeNotUnknown, codeUnderWay:
+		return http.StatusConflict
 	case codeBodyTimeout:
 		return http.StatusRequestTimeout
 	case codeBodyTooLarge:

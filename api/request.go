@@ -23,43 +23,50 @@ type runRequest struct {
 // requestFields are the members that a request may have.
 const requestFields = "job, run_id, range, spreadsheet, limit, dry_run, confirm"
 
-// parseRunRequest reads a body strictly. encoding/json alone would let members
-// repeat, ignore the case of their names, and take null for "left out": each of
-// them can hide that a request is not the one that its author meant.
 func parseRunRequest(body []byte) (*runRequest, error) {
 	req := &runRequest{}
+	if err := parseObject(body, req.set); err != nil {
+		return nil, err
+	}
+	return req, nil
+}
+
+// parseObject reads a body strictly and hands its members to set. encoding/json alone
+// would let members repeat, ignore the case of their names, and take null for "left
+// out": each of them can hide that a request is not the one that its author meant.
+func parseObject(body []byte, set func(name string, value json.RawMessage) error) error {
 	if len(body) == 0 {
-		return req, nil
+		return nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	brace, err := dec.Token()
 	if err != nil {
-		return nil, syntaxProblem(err)
+		return syntaxProblem(err)
 	}
 	if brace != json.Delim('{') {
-		return nil, refuse(codeBodyInvalid, "expected a JSON object, found %s: send {\"job\": …}", kindOf(body))
+		return refuse(codeBodyInvalid, "expected a JSON object, found %s: send {\"job\": …}", kindOf(body))
 	}
 	seen := map[string]bool{}
 	for dec.More() {
 		name, value, err := member(dec)
 		if err != nil {
-			return nil, syntaxProblem(err)
+			return syntaxProblem(err)
 		}
 		if seen[name] {
-			return nil, refuse(codeFieldInvalid, "the body has %s twice: send it once", brief(name)).at(name)
+			return refuse(codeFieldInvalid, "the body has %s twice: send it once", brief(name)).at(name)
 		}
 		seen[name] = true
-		if err := req.set(name, value); err != nil {
-			return nil, err
+		if err := set(name, value); err != nil {
+			return err
 		}
 	}
 	if _, err := dec.Token(); err != nil { // the closing brace
-		return nil, syntaxProblem(err)
+		return syntaxProblem(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, refuse(codeBodyInvalid, "there is something behind the JSON object: send one object and nothing else")
+		return refuse(codeBodyInvalid, "there is something behind the JSON object: send one object and nothing else")
 	}
-	return req, nil
+	return nil
 }
 
 // member reads one name and its value.

@@ -55,6 +55,8 @@ func (s *Server) routes() []route {
 		{http.MethodGet, "/v1/runs", false, s.getRuns},
 		{http.MethodGet, "/v1/runs/:job/:run_id", false, s.getRun},
 		{http.MethodGet, "/v1/jobs", false, s.getJobs},
+		{http.MethodGet, "/v1/messages", false, s.getMessages},
+		{http.MethodPost, "/v1/messages/settle", false, s.postSettle},
 		{http.MethodGet, "/healthz", true, s.getHealth},
 		{http.MethodGet, "/readyz", true, s.getReady},
 		{http.MethodGet, "/openapi.yaml", true, s.getDescription},

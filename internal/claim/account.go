@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // accountFault handles a refusal that is the mail account's and not the row's: it
@@ -13,8 +14,14 @@ func (p *pass) accountFault(ctx context.Context, h *held, r Result) {
 		Attempt: &Attempt{Number: h.Attempts + 1, Verdict: r.Verdict, Step: r.Step, Reply: r.Reason(), MessageID: h.MessageID, At: r.At},
 		Event:   "refused through no fault of the row: " + r.Reason(),
 	})
-	if err == nil && moved {
+	switch {
+	case err == nil && moved:
 		h.State = Returning
+	case err == nil:
+		// Another run has called it unknown meanwhile; now it is known.
+		h.Outcome, h.Reason, h.Reply, h.SettledAt = Failed, r.Reason(), r.Reply, r.At
+		p.record(ctx, h, r, nil)
+		p.reportSettled(h, r)
 	}
 	p.rest(ctx, h, "the mail account cannot send now: "+r.Reason())
 }
@@ -40,9 +47,10 @@ func (p *pass) countStreaks(ctx context.Context, h *held) {
 	} else {
 		p.unknowns = 0
 	}
-	if h.Outcome != Rejected {
+	switch {
+	case h.Outcome != Rejected:
 		p.streak = nil
-	} else {
+	case !slices.ContainsFunc(p.streak, func(s *held) bool { return s.email == h.email }):
 		p.streak = append(p.streak, h)
 	}
 	switch {

@@ -13,9 +13,11 @@ func (p *pass) openBatch(ctx context.Context, g *Grid) (Batch, error) {
 	}
 	n++
 	p.seen = map[string]Before{}
-	for _, row := range g.Rows {
-		if key, err := p.fit.key(row); err == nil {
-			p.seen[key] = p.fit.cols.before(row)
+	for _, rows := range [][]Row{p.grid.Rows, g.Rows} { // what the second read shows counts more
+		for _, row := range rows {
+			if key, err := p.fit.key(row); err == nil {
+				p.seen[key] = p.fit.cols.before(row)
+			}
 		}
 	}
 	ob := OpenBatch{
@@ -49,6 +51,9 @@ func (p *pass) openBatch(ctx context.Context, g *Grid) (Batch, error) {
 func (p *pass) cells(h *held) []BatchCell {
 	var cells []BatchCell
 	for _, w := range p.fit.cols.written() {
+		if _, ok := h.Before[w.name]; !ok {
+			continue
+		}
 		c := BatchCell{Row: h.row.Number, Column: w.index, Text: h.Claim}
 		if w.name == colStatus && h.cand.status.Kind != StatusEmpty {
 			c.Held = h.Before[colStatus]

@@ -186,10 +186,11 @@ func (p *pass) stake(ctx context.Context, g *Grid) (Step, error) {
 	}
 	p.claimedAt = p.Now()
 	p.doc.Counts.Claimed = len(p.held)
+	late := p.age(g.Began) > most
 	if err := p.checkPlaces(ctx, g, reply); err != nil {
 		return "", err
 	}
-	if p.age(g.Began) > most {
+	if late {
 		return "", p.tooSlow(ctx, "the claim's answer came later than a claim may be old")
 	}
 	if len(p.held) == 0 {
@@ -249,14 +250,20 @@ func (p *pass) answer(ctx context.Context, g *Grid, b Batch, err error) (applied
 
 // noteCollision tells a number that somebody else's claim used up from an id that
 // belongs to something else: then no entry of this tab has that number, and the
-// next one has to be taken.
+// next one has to be taken. A read may lag behind the claim that was made, so one
+// that shows no entry is not believed alone.
 func (p *pass) noteCollision(ctx context.Context, g *Grid, n uint64) {
 	if p.skipTo >= n {
 		return
 	}
-	look, err := p.Sheet.Read(ctx, p.order.Target, fenceOnly(g))
-	if err != nil || slices.ContainsFunc(look.Fence, func(s Stamp) bool { return s.N >= n }) {
-		return
+	for try := range 2 {
+		if try > 0 && p.Wait(ctx, p.job.Wait) != nil {
+			return
+		}
+		look, err := p.Sheet.Read(ctx, p.order.Target, fenceOnly(g))
+		if err != nil || slices.ContainsFunc(look.Fence, func(s Stamp) bool { return s.N >= n }) {
+			return
+		}
 	}
 	p.skipTo = n
 }

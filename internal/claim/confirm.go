@@ -72,13 +72,12 @@ func (p *pass) recheck(ctx context.Context, g *Grid, rows []*held) ([]*held, err
 			g = again
 			continue
 		}
-		p.readAt = g.Began
-		return p.keep(rows, judged)
+		return p.keep(g, rows, judged)
 	}
 }
 
 // keep sorts judged rows into those that are ours and doubts.
-func (p *pass) keep(rows []*held, judged []judgement) ([]*held, error) {
+func (p *pass) keep(g *Grid, rows []*held, judged []judgement) ([]*held, error) {
 	var mine []*held
 	doubts := 0
 	for i, h := range rows {
@@ -88,7 +87,7 @@ func (p *pass) keep(rows []*held, judged []judgement) ([]*held, error) {
 			doubts++
 			continue
 		}
-		h.row = judged[i].row
+		h.row, h.readAt = judged[i].row, g.Began
 		h.report.Row = h.row.Number
 		mine = append(mine, h)
 	}

@@ -174,7 +174,7 @@ func (p *pass) endAlerts(err error) []Report {
 		rs = append(rs, Report{Alert: p.alert(AlertRunFailed, causeFirst, nil, end.detail, "nothing was touched", "the job sends nothing until its first run is confirmed")})
 	case end.outcome == RunFailed:
 		rs = append(rs, Report{Alert: p.alert(AlertRunFailed, end.cause, nil, end.detail, "nothing was sent and nothing was written", "do what the message says, then run the job again")})
-	case len(p.doc.Doubts) == 0:
+	case len(p.doc.Doubts) <= p.reported:
 		rs = append(rs, Report{Alert: p.alert(AlertRunFailed, end.cause, nil, p.doc.Detail, "what was sent is marked, the rest was given back", "look at the run's detail; the next run goes on")})
 	}
 	return rs

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // mark tells the sheet what became of the chunk's rows.
@@ -110,7 +112,7 @@ func (p *pass) noteMoves(ctx context.Context, ms []Move) error {
 // after is what the written columns of a settled row get.
 func (f *fitted) after(m Message) Before {
 	a := Before{
-		colStatus: m.Status, colNote: m.Reason, colSentAt: m.Before[colSentAt],
+		colStatus: m.Status, colNote: noteText(m.Reason), colSentAt: m.Before[colSentAt],
 		colClaimedAt: m.ClaimedAt.In(f.zone).Format(time.RFC3339), colClaimedBy: m.Run.ID,
 		colAttempts: strconv.Itoa(m.Attempts),
 	}
@@ -118,6 +120,16 @@ func (f *fitted) after(m Message) Before {
 		a[colSentAt] = m.SettledAt.In(f.zone).Format(time.RFC3339)
 	}
 	return a
+}
+
+// noteText is a reason as a note: it begins with a letter, so that no sheet takes it
+// for a number or a formula.
+func noteText(reason string) string {
+	first, _ := utf8.DecodeRuneInString(reason)
+	if reason == "" || unicode.IsLetter(first) {
+		return reason
+	}
+	return "server: " + reason
 }
 
 // replacements change the cells that carry a claim's text. The status may carry

@@ -26,8 +26,9 @@ type pass struct {
 
 	mark8     string    // the mark of this claim batch
 	claimedAt time.Time // when the claim was answered
-	readAt    time.Time // when the read began that confirmed what comes next
 	tries     int       // picks so far
+	young     bool      // pick doubts a status that the read may only show late
+	reread    bool      // and has read it twice
 	skipTo    uint64    // fence numbers up to here are used by something else
 	seen      map[string]Before
 	ending    error // set when nothing more is to be sent
@@ -42,8 +43,9 @@ type pass struct {
 // held is one row that the run took.
 type held struct {
 	Message
-	row      Row    // as the last read showed it
-	email    string // the address that was claimed
+	row      Row       // as the last read showed it
+	email    string    // the address that was claimed
+	readAt   time.Time // when the read began that last confirmed it
 	cand     candidate
 	from     string // the text in the sheet that the mark replaces
 	astray   bool   // the claim text was not seen on its row

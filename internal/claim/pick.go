@@ -245,6 +245,10 @@ func choose(job *Job, c candidate, known Message, exists bool, now time.Time) ch
 	case known.State == Verified && known.Outcome.Final():
 		return chooseEnded(c, known)
 	}
+	if known.Generation > 1 && !resend && !spent {
+		// A wish was given back and then withdrawn; what came before it has ended.
+		return choice{doubt: ClearedAfterEnd, why: "the status no longer asks to send again a message that had ended"}
+	}
 	attempts := max(known.Attempts, c.status.N)
 	switch {
 	case attempts >= job.MaxAttempts:

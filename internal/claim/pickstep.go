@@ -12,7 +12,7 @@ import (
 // pick reads the sheet and chooses rows that are due and that the ledger gives.
 func (p *pass) pick(ctx context.Context) (Step, error) {
 	p.tries++
-	p.chosen, p.held = nil, nil
+	p.chosen, p.held, p.young = nil, nil, false
 	p.doc.Counts, p.doc.Rows, p.doc.Doubts = Counts{}, []RowReport{}, []Doubt{}
 	if err := p.read(ctx); err != nil {
 		return "", p.failed(readCause(err), err)
@@ -41,6 +41,13 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 		p.add(c, Taken, "the cell reads "+c.text)
 	}
 	faults := p.choose(found, known)
+	if p.young && !p.reread {
+		p.reread, p.tries = true, p.tries-1
+		if err := p.Wait(ctx, readLag); err != nil {
+			return "", p.askedToStop(ctx)
+		}
+		return StepPick, nil
+	}
 	p.report(ctx, faults)
 	if p.order.DryRun || len(p.held) == 0 {
 		return "", nil
@@ -58,9 +65,12 @@ func (p *pass) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.grid = g
-	p.fit, err = fit(p.job, g)
-	return err
+	f, err := fit(p.job, g)
+	if err != nil {
+		return err // what was fitted before stays, so that rows can be given back
+	}
+	p.grid, p.fit = g, f
+	return nil
 }
 
 // readCause tells a sheet that could not be read from a job that does not fit it.
@@ -133,6 +143,7 @@ func (p *pass) choose(found picked, known map[string]Message) []fault {
 		case ch.taken:
 			p.add(c, Taken, "the ledger says "+string(m.State)+" by run "+m.Run.ID)
 		case ch.doubt != "":
+			p.young = p.young || p.Now().Sub(m.SettledAt) < youngMark
 			p.doubt(ch.doubt, p.add(c, Skipped, ch.why), ch.why)
 		case ch.why != "":
 			p.add(c, Skipped, ch.why)
@@ -213,7 +224,9 @@ func (p *pass) report(ctx context.Context, faults []fault) {
 	}
 	var rs []Report
 	where := p.order.Target.Spreadsheet + "!" + p.order.Target.Range
-	if len(faults) > 0 {
+	if len(faults) == 0 {
+		rs = append(rs, Report{Once: "row_fault " + where, Alert: Alert{Job: p.job.Name}})
+	} else {
 		rows := make([]AlertRow, len(faults))
 		for i, f := range faults {
 			rows[i] = AlertRow{Row: f.row, Key: f.key, Detail: f.text}

@@ -66,9 +66,13 @@ func (p *pass) columnsMoved(ctx context.Context, reply *Grid) error {
 			if w.index < len(reply.Header) {
 				name = reply.Header[w.index].Shown
 			}
+			if _, ok := h.Before[w.name]; !ok {
+				continue // it was not written
+			}
 			was := slices.Index(before, name)
-			if was < 0 && name != "" {
-				p.doubt(ClaimMisplaced, h, fmt.Sprintf("the claim's text stands in the new column %q; it was left", name))
+			twice := was >= 0 && slices.Contains(before[was+1:], name)
+			if was < 0 && name != "" || twice || !h.row.Cell(was).restorable() {
+				p.doubt(ClaimMisplaced, h, fmt.Sprintf("the claim's text stands in the column %q, and what stood there cannot be put back; it was left", name))
 				continue
 			}
 			rs = append(rs, Replacement{Column: w.index, From: h.Claim, To: h.row.Cell(was).Shown})

@@ -296,6 +296,7 @@ type OpenBatch struct {
 
 // Stray is a claim text that was found in a sheet.
 type Stray struct {
+	Key        string // of its row
 	Text, Mark string
 	Own        bool      // a batch of this ledger had the mark
 	Alive      bool      // and its run still lives
@@ -306,6 +307,6 @@ type Stray struct {
 type Report struct {
 	Alert Alert
 	// Once, when not "", names the thing that is reported; Text is its present form. It
-	// is reported again only when Text changes.
+	// is reported again only when Text changes. An empty Text says that it is over.
 	Once, Text string
 }

@@ -44,6 +44,8 @@ const (
 	pickTries     = 3                // times a run picks again because the fence refused it
 	writeTries    = 3                // times a mark or a give-back is tried
 	lagTries      = 3                // times an old value is read before it is a doubt
+	readLag       = 5 * time.Second  // by which reads are known to lag behind writes
+	youngMark     = 2 * time.Minute  // a status that differs from a younger mark is read twice
 	wholeLook     = 2000             // rows up to which the second read fetches all of them
 )
 
@@ -91,6 +93,9 @@ func (p *pass) carry(ctx context.Context) error {
 		next, err := method[step](p, ctx)
 		if err != nil {
 			p.log.Info("step ended the run", "step", step, "error", err)
+			if asked := p.askedToStop(ctx); asked != nil {
+				return asked // whatever failed then, failed because of it
+			}
 			return err
 		}
 		step = next

@@ -178,15 +178,18 @@ func (r *recovery) giveBack(ctx context.Context, ms []Message) error {
 	if _, err := r.Ledger.Move(ctx, r.run, r.moves(ms, []State{Claimed, Confirmed}, Returning, "recovered: given back")); err != nil {
 		return err
 	}
-	seen := map[string]Before{}
+	seen := map[string]map[string]Before{} // by mark: what its batch saw
 	for _, b := range r.batches {
-		maps.Copy(seen, b.Seen)
-		maps.Copy(seen, b.Before)
+		seen[b.Mark] = maps.Clone(b.Seen)
+		if seen[b.Mark] == nil {
+			seen[b.Mark] = map[string]Before{}
+		}
+		maps.Copy(seen[b.Mark], b.Before)
 	}
 	var rs []Replacement
 	returned := r.moves(ms, []State{Returning}, Returned, "recovered: the sheet has back what stood there")
 	for i, m := range ms {
-		back, known := r.fit.putBack(m, r.grid, seen)
+		back, known := r.fit.putBack(m, r.grid, seen[m.Mark])
 		if !known || r.elsewhere(m.Claim) {
 			returned[i].Event = "recovered: the claim's text stands beside its row and was left"
 			returned[i].Alerts = []Alert{{

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // CellKind tells how a cell's value was stored. The zero value is a blank cell.
@@ -151,11 +153,40 @@ func (c Columns) written() []writtenColumn {
 	return mapped
 }
 
-// before notes what stands in the cells of a row that a claim writes over.
+// before notes what stands in the cells of a row that a claim writes over. The cell
+// of an optional column that could not be put back as it was is not written at all.
 func (c Columns) before(r Row) Before {
 	b := Before{}
 	for _, w := range c.written() {
-		b[w.name] = r.Cell(w.index).Shown
+		if cell := r.Cell(w.index); w.name == colStatus || cell.restorable() {
+			b[w.name] = cell.Shown
+		}
 	}
 	return b
+}
+
+// restorable reports whether typing what a cell shows makes the same cell again: the
+// API puts text back as if it was typed, so that "=1+1" would become a formula, 007
+// the number 7, and a date what its format is taken for.
+func (c Cell) restorable() bool {
+	switch c.Kind {
+	case Blank:
+		return true
+	case Number:
+		return c.Shown == c.Value()
+	case Text:
+		if _, err := time.Parse(time.RFC3339, c.Shown); err == nil {
+			return true
+		}
+		first, _ := utf8.DecodeRuneInString(c.Shown)
+		return unicode.IsLetter(first) && !strings.EqualFold(c.Shown, "true") && !strings.EqualFold(c.Shown, "false")
+	case Date:
+		for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02 15:04"} {
+			if t, err := time.Parse(layout, c.Shown); err == nil && t.Equal(c.Civil) {
+				return true // ISO 8601 means one thing in every locale
+			}
+		}
+	case Bool, Error:
+	}
+	return false
 }

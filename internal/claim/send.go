@@ -36,6 +36,9 @@ func (p *pass) askedToStop(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
+	if cause := context.Cause(ctx); errors.Is(cause, errLeaseEnded) {
+		return p.stopped(cause.Error() + "; nothing more was sent")
+	}
 	return &endError{outcome: RunStopped, cause: causeAsked, detail: "asked to stop; what was sent is marked, the rest was given back"}
 }
 
@@ -84,7 +87,7 @@ func (p *pass) sendOne(ctx context.Context, h *held, rest []*held) {
 func (p *pass) hooks(ctx context.Context, h *held) Hooks {
 	return Hooks{
 		Begin: func() error {
-			if p.age(p.readAt) >= readAgeMost {
+			if p.age(h.readAt) >= readAgeMost {
 				return errStale
 			}
 			return nil
@@ -196,13 +199,9 @@ func (p *pass) record(ctx context.Context, h *held, r Result, alerts []Alert) {
 // settleLate settles an unknown that another run had to call while we waited for
 // the server's answer. A person's word stays.
 func (p *pass) settleLate(ctx context.Context, h *held, move Move) (bool, error) {
-	known, err := p.Ledger.Lookup(ctx, p.book(), []string{h.Key})
-	if err != nil {
-		return false, err
-	}
-	h.from = known[h.Key].Status
 	set := move.Set
 	move.Set = func(m *Message) {
+		h.from = m.Status // of this very generation; it names its claim, so no other cell reads so
 		set(m)
 		m.From = h.from
 	}

@@ -48,6 +48,9 @@ func (r Request) params() string {
 // ErrReused says that a name stands for a run that was asked for differently.
 var ErrReused = errors.New("this run_id names another run: use a new run_id, or send the same spreadsheet, range, limit and dry_run")
 
+// errLeaseEnded ends a run whose claims another may have settled.
+var errLeaseEnded = errors.New("the run's lease has ended")
+
 // ErrClosing says that the service is stopping.
 var ErrClosing = errors.New("the service is stopping and starts no more runs: try again in a moment")
 
@@ -172,9 +175,13 @@ func (s *Service) launch(job *Job, rec RunRecord, r Request) *Ticket {
 
 // carry makes the run, keeps its lease while it lives, and ends it.
 func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go s.keepLease(ctx, stop, job, t.Run)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	// The lease is kept until the run has ended, also while it is being stopped: a mail
+	// server may take minutes over its last answer.
+	leased, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	go s.keepLease(leased, stop, job, t.Run)
 	w := s.Worker()
 	watch := w.Observe
 	step := Step("")
@@ -220,12 +227,12 @@ func (s *Service) save(ctx context.Context, run RunRef, d Document) error {
 
 // keepLease renews a run's lease until the run ends. A run that cannot renew is
 // stopped; even if it does not notice, no commit record of it succeeds any more.
-func (s *Service) keepLease(ctx context.Context, stop context.CancelFunc, job *Job, run RunRef) {
+func (s *Service) keepLease(ctx context.Context, stop context.CancelCauseFunc, job *Job, run RunRef) {
 	for s.Wait(ctx, job.Lease/3) == nil {
 		alive, err := s.Ledger.Renew(ctx, run, job.Lease)
 		if err == nil && !alive {
 			s.Log.Error("the run's lease has ended; it stops", "job", run.Job, "run", run.ID)
-			stop()
+			stop(errLeaseEnded)
 			return
 		}
 	}

@@ -22,7 +22,7 @@ func (p *pass) strays(ctx context.Context, busy []candidate, known map[string]Me
 	found := make([]Stray, len(busy))
 	for i, c := range busy {
 		mark, _, _ := strings.Cut(c.status.Token, ".")
-		found[i] = Stray{Text: c.text, Mark: mark}
+		found[i] = Stray{Key: c.key, Text: c.text, Mark: mark}
 	}
 	found, slowest, err := p.Ledger.Strays(ctx, p.book(), found)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *pass) strays(ctx context.Context, busy []candidate, known map[string]Me
 		switch m, ok := known[busy[i].key]; {
 		case s.Own && !s.Alive && ok && m.State.Ended():
 			rs = append(rs, p.fit.settledText(m, s.Text)...)
-		case !s.Own && p.Now().Sub(s.Since) > max(2*slowest, staleAtLeast):
+		case s.Own && !s.Alive && !ok, !s.Own && p.Now().Sub(s.Since) > max(2*slowest, staleAtLeast):
 			p.queue(ctx, p.staleClaim(busy[i], s))
 		}
 	}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // verify reads the marks back; the same read confirms the next chunk.
 func (p *pass) verify(ctx context.Context) (Step, error) {
 	g, err := p.verifyMarks(ctx)
+	if err == nil && p.ending == nil && p.job.OnDoubt != Skip && p.markDoubt() {
+		err = p.stopped("a mark is in doubt; what was sent is in the ledger, and the rest was given back")
+	}
 	if err != nil || p.ending != nil || !p.left() {
 		return "", err
 	}
@@ -20,9 +24,15 @@ func (p *pass) verify(ctx context.Context) (Step, error) {
 		}
 	}
 	if _, err := p.recheck(ctx, g, next); err != nil {
-		return "", err
+		p.ending = err
+		return StepMark, nil // rejections that were held back are marked before the run ends
 	}
 	return StepSend, nil
+}
+
+// markDoubt reports whether a mark of the chunk ended in doubt.
+func (p *pass) markDoubt() bool {
+	return slices.ContainsFunc(p.chunk, func(h *held) bool { return h.doubtful && h.Outcome != Unknown })
 }
 
 // verifyMarks reads until every mark shows, or three times.
@@ -42,7 +52,7 @@ func (p *pass) verifyMarks(ctx context.Context) (*Grid, error) {
 			break
 		}
 		if err := p.Wait(last, time.Duration(try)*2*time.Second); err != nil {
-			return nil, err
+			return nil, p.stopped("the marks could not be read back in time; the next run verifies them")
 		}
 		if err := p.markRows(last, rows); err != nil {
 			p.markFailed(last, err)

@@ -17,7 +17,7 @@ func (s *SQLite) Report(ctx context.Context, run claim.RunRef, rs []claim.Report
 			if err != nil {
 				return err
 			}
-			if !news {
+			if !news || r.Once != "" && r.Text == "" { // there is nothing to report any more
 				continue
 			}
 			if err := t.queue(ctx, run, r.Alert); err != nil {

@@ -12,6 +12,19 @@ func (s *SQLite) Strays(ctx context.Context, b claim.Book, found []claim.Stray) 
 	var known []claim.Stray
 	var slowest time.Duration
 	err := s.write(ctx, "look up claims found in the sheet", func(t *tx) error {
+		// A row that carries no claim any more starts anew with its next one.
+		keys := make([]string, len(found))
+		for i, f := range found {
+			keys[i] = f.Key
+		}
+		still, err := asJSON(keys)
+		if err != nil {
+			return err
+		}
+		if _, err := t.change(ctx, `DELETE FROM sightings WHERE job = ? AND spreadsheet = ?
+			AND key NOT IN (SELECT value FROM json_each(?))`, b.Job, b.Spreadsheet, still); err != nil {
+			return err
+		}
 		known = make([]claim.Stray, len(found))
 		for i, f := range found {
 			var err error
@@ -19,7 +32,6 @@ func (s *SQLite) Strays(ctx context.Context, b claim.Book, found []claim.Stray) 
 				return err
 			}
 		}
-		var err error
 		slowest, err = t.slowestRun(ctx, b.Job)
 		return err
 	})
@@ -30,13 +42,16 @@ func (s *SQLite) Strays(ctx context.Context, b claim.Book, found []claim.Stray) 
 // has been there.
 func (t *tx) stray(ctx context.Context, b claim.Book, f claim.Stray) (claim.Stray, error) {
 	own, err := t.scan(ctx, []any{&f.Alive}, `SELECT r.seq IS NOT NULL AND r.state = 'running' AND r.lease_until > ?
-		FROM batches b LEFT JOIN runs r ON r.seq = b.run_seq WHERE b.mark = ? ORDER BY b.count DESC LIMIT 1`, stamp(t.now), f.Mark)
+		FROM batches b LEFT JOIN runs r ON r.seq = b.run_seq WHERE b.job = ? AND b.mark = ?
+		ORDER BY b.count DESC LIMIT 1`, stamp(t.now), b.Job, f.Mark)
 	f.Own = own
 	if err != nil || own {
 		return f, err
 	}
-	err = t.QueryRowContext(ctx, `INSERT INTO sightings (job, spreadsheet, text, since) VALUES (?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET since = since RETURNING since`, b.Job, b.Spreadsheet, f.Text, stamp(t.now)).Scan(stamped{&f.Since})
+	// Another text in the row is another claim.
+	err = t.QueryRowContext(ctx, `INSERT INTO sightings (job, spreadsheet, key, text, since) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET since = iif(text = excluded.text, since, excluded.since), text = excluded.text
+		RETURNING since`, b.Job, b.Spreadsheet, f.Key, f.Text, stamp(t.now)).Scan(stamped{&f.Since})
 	return f, err
 }
 

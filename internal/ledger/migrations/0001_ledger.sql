@@ -156,9 +156,10 @@ CREATE TABLE reports (
 CREATE TABLE sightings (
   job         TEXT NOT NULL,
   spreadsheet TEXT NOT NULL,
+  key         TEXT NOT NULL,
   text        TEXT NOT NULL,
   since       TEXT NOT NULL,
-  PRIMARY KEY (job, spreadsheet, text)
+  PRIMARY KEY (job, spreadsheet, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE pauses (
