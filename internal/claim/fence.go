@@ -82,23 +82,23 @@ func (p *pass) pruneFence(ctx context.Context, g *Grid) {
 // checkRewound stops the run when the fence knows of more claims by this ledger
 // than the ledger does: it has gone back in time, or it runs twice.
 func (p *pass) checkRewound(ctx context.Context, g *Grid) error {
-	back, err := p.Worker.rewound(ctx, g)
+	back, err := p.Worker.rewound(ctx, p.order.Run, g)
 	if err != nil {
 		return p.failed(causeLedger, err)
 	}
 	if !back {
 		return nil
 	}
-	detail := "the fence shows claims of this ledger that the ledger does not know"
-	p.doubt(LedgerWentBack, nil, detail)
-	p.queue(ctx, Report{Alert: p.alert(AlertLedgerDisagrees, string(LedgerWentBack), nil, detail,
-		"nothing was claimed; the next run goes on above the highest count", LedgerWentBack.Advice())})
-	return p.stopped(detail)
+	p.doubt(LedgerWentBack, nil, wentBack)
+	return p.stopped(wentBack)
 }
 
+const wentBack = "the fence shows claims of this ledger that the ledger does not know"
+
 // rewound asks the ledger about the highest count that the fence shows of each
-// ledger; a ledger answers for its own id only.
-func (w *Worker) rewound(ctx context.Context, g *Grid) (bool, error) {
+// ledger; a ledger answers for its own id only. It is alerted once, since the ledger
+// then counts on from there.
+func (w *Worker) rewound(ctx context.Context, run RunRef, g *Grid) (bool, error) {
 	highest := map[string]uint64{}
 	for _, s := range g.Fence {
 		highest[s.Ledger] = max(highest[s.Ledger], s.Count)
@@ -108,9 +108,14 @@ func (w *Worker) rewound(ctx context.Context, g *Grid) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("the ledger could not be asked for its count: %w", err)
 		}
-		if back {
-			return true, nil
+		if !back {
+			continue
 		}
+		alert := Alert{
+			Kind: AlertLedgerDisagrees, Job: run.Job, Run: run.ID, Cause: string(LedgerWentBack), Seen: wentBack,
+			Done: "what was under way when it was saved is unknown; it counts on above the highest count", Todo: LedgerWentBack.Advice(),
+		}
+		return true, w.Ledger.Report(ctx, run, []Report{{Alert: alert}})
 	}
 	return false, nil
 }

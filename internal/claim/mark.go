@@ -153,7 +153,7 @@ func (w *Worker) replaceSurely(ctx context.Context, g *Grid, rs []Replacement) (
 	var err error
 	for try := range writeTries {
 		if try > 0 {
-			if werr := w.Wait(ctx, retryWait(try, err)); werr != nil {
+			if werr := w.Wait(ctx, time.Duration(try)*2*time.Second); werr != nil {
 				return nil, errors.Join(err, werr)
 			}
 		}
@@ -166,14 +166,4 @@ func (w *Worker) replaceSurely(ctx context.Context, g *Grid, rs []Replacement) (
 		}
 	}
 	return nil, err
-}
-
-// retryWait is how long to wait before a write is tried again. Google counts its
-// quota by the minute.
-func retryWait(try int, err error) time.Duration {
-	var sheet *SheetError
-	if errors.As(err, &sheet) && sheet.Quota {
-		return 61 * time.Second
-	}
-	return time.Duration(try) * 2 * time.Second
 }

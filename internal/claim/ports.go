@@ -87,7 +87,7 @@ type SheetError struct {
 	Problem string // what was expected and what was found
 	Advice  string // what to do now
 	Setup   bool   // it will not go away by itself
-	Quota   bool   // Google's quota of the minute is used up
+	Gone    bool   // the tab that an earlier read found was deleted
 	Err     error
 }
 
@@ -166,7 +166,7 @@ type Ledger interface {
 	OpenBatch(ctx context.Context, run RunRef, b OpenBatch) (ledger string, count uint64, err error)
 	// CloseBatch writes down the answer to a batch.
 	CloseBatch(ctx context.Context, mark string, applied bool) error
-	// Orphans answers the claims of a job that have not ended and whose runs have no
+	// Orphans answers the claims of a job ("": of any job) that have not ended and whose runs have no
 	// lease any more, with their batches, and batches of such runs without an answer.
 	Orphans(ctx context.Context, job string) ([]Message, []OpenBatch, error)
 	// Rewound reports whether the ledger has gone back in time: seen is a count under
@@ -230,6 +230,7 @@ type Message struct {
 	From      string // the text that it shows until then; "": the claim text
 	Wish      bool   // a person wants it sent again, as a new generation
 	SettledBy string // who settled an unknown; "": it waits for a person
+	Rewound   bool   // of an orphan: claimed before the ledger went back in time
 	Reason    string // the last problem, in words
 	MessageID string
 	Reply     string // the server's last reply

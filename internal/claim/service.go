@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -202,7 +203,7 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 			s.Log.Warn("recovery is not complete", "job", job.Name, "run", t.Run.ID, "error", err)
 		}
 	}
-	doc := w.Carry(ctx, job, Order{Run: t.Run, Target: r.Target, Limit: r.Limit, Few: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed})
+	doc := s.carrySafely(ctx, w, job, Order{Run: t.Run, Target: r.Target, Limit: r.Limit, Few: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed})
 	end, cancel := lasting(ctx)
 	defer cancel()
 	if err := s.Runs.Finish(end, t.Run, doc, doc.Counts.Claimed > 0); err != nil {
@@ -216,6 +217,23 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 		s.Ended()
 	}
 	close(t.done)
+}
+
+// carrySafely carries a run and turns a panic into the end of that run alone: the
+// runs beside it must not die of it. What it held is settled by recovery.
+func (s *Service) carrySafely(ctx context.Context, w *Worker, job *Job, o Order) (doc Document) {
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		s.Log.Error("a run ended in a panic; please report this", "job", job.Name, "run", o.Run.ID, "panic", r, "stack", string(debug.Stack()))
+		p := newPass(w, job, o)
+		p.finish(ctx, p.stopped("an error inside sheetclaim ended the run; what it had claimed is settled by recovery"))
+		doc = p.doc
+		doc.Counts.Claimed = 1 // it may have claimed, so its name is kept
+	}()
+	return w.Carry(ctx, job, o)
 }
 
 // save keeps a run's progress, also while it is being stopped.
@@ -298,5 +316,20 @@ func (s *Service) RecoverAll(ctx context.Context) error {
 		}
 		errs = append(errs, s.Worker().Recover(ctx, job, RunRef{Job: name, ID: "recovery"}))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.recoverForgotten(ctx))...)
+}
+
+// recoverForgotten says what may have left of jobs that are configured no more. Their
+// sheets cannot be marked.
+func (s *Service) recoverForgotten(ctx context.Context) error {
+	orphans, _, err := s.Ledger.Orphans(ctx, "")
+	if err != nil {
+		return fmt.Errorf("the ledger could not be asked for claims of dead runs: %w", err)
+	}
+	for _, m := range orphans {
+		if s.Jobs[m.Job] == nil && AfterCrash(m.State) == CallUnknown {
+			s.Worker().callUnknown(ctx, RunRef{Job: m.Job, ID: "recovery"}, m, "the process ended before the mail server answered, and its job is no longer configured")
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -30,6 +31,7 @@ var (
 	ErrNoMessage  = errors.New("no message of that key is known")
 	ErrNotEnded   = errors.New("the message is under way: wait for the end of its run, then try again")
 	ErrNotUnknown = errors.New("only a message of unknown fate can be settled as sent")
+	ErrSeveral    = errors.New("that key waits in several spreadsheets: name the one that is meant")
 	ErrNoReason   = errors.New("say why: it is kept with the settlement")
 )
 
@@ -48,16 +50,8 @@ func Settle(ctx context.Context, l Ledger, s Settlement) error {
 	move := Move{MessageKey: m.MessageKey, Claim: m.Claim, Event: event}
 	switch s.Word {
 	case WordSent:
-		if m.Outcome != Unknown || m.SettledBy != "" {
-			return fmt.Errorf("%w; %q is %s", ErrNotUnknown, s.Key, m.Outcome)
-		}
-		move.From, move.To = []State{Settled, Marked, Verified}, Settled
-		move.If = func(m Message) bool { return m.Outcome == Unknown && m.SettledBy == "" }
-		move.Set = func(m *Message) {
-			if m.State != Settled {
-				m.From = m.Status // the sheet shows it already
-			}
-			m.Outcome, m.Status, m.SettledBy, m.Reason = Sent, statusText(Sent, "", 0, 0, ""), s.Who, ""
+		if err := s.sent(m, &move); err != nil {
+			return err
 		}
 	case WordResend:
 		move.From, move.To = []State{Verified}, Verified
@@ -80,18 +74,39 @@ func Settle(ctx context.Context, l Ledger, s Settlement) error {
 	return nil
 }
 
-// findMessage finds the newest generation of a settlement's key.
+// sent makes the move for a message that went out: it settles an unknown, and takes
+// a wish back that no run has taken yet.
+func (s Settlement) sent(m Message, move *Move) error {
+	move.From, move.To = []State{Verified}, Verified
+	switch {
+	case m.Outcome == Unknown && (m.SettledBy == "" || m.Wish):
+		move.To = Settled
+		move.Set = func(m *Message) {
+			m.From = m.Status // which the sheet shows
+			m.Outcome, m.Status, m.SettledBy, m.Reason, m.Wish = Sent, statusText(Sent, "", 0, 0, ""), s.Who, "", false
+		}
+	case m.Wish:
+		move.Set = func(m *Message) { m.Wish = false }
+	default:
+		return fmt.Errorf("%w; %q is %s", ErrNotUnknown, s.Key, m.Outcome)
+	}
+	return nil
+}
+
+// findMessage finds the generation of a settlement's key that is meant: the one that
+// waits, or else the newest.
 func findMessage(ctx context.Context, l Ledger, s Settlement) (Message, error) {
-	if s.Spreadsheet == "" {
-		waiting, err := l.Waiting(ctx, s.Book)
-		if err != nil {
-			return Message{}, err
-		}
-		for _, m := range waiting {
-			if m.Key == s.Key {
-				return m, nil
-			}
-		}
+	waiting, err := l.Waiting(ctx, s.Book)
+	if err != nil {
+		return Message{}, err
+	}
+	waiting = slices.DeleteFunc(waiting, func(m Message) bool { return m.Key != s.Key })
+	switch {
+	case len(waiting) > 1:
+		return Message{}, ErrSeveral
+	case len(waiting) == 1:
+		return waiting[0], nil
+	case s.Spreadsheet == "":
 		return Message{}, fmt.Errorf("%w among those that wait; name the spreadsheet", ErrNoMessage)
 	}
 	known, err := l.Lookup(ctx, s.Book, []string{s.Key})

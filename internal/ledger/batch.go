@@ -98,22 +98,29 @@ func (s *SQLite) CloseBatch(ctx context.Context, mark string, applied bool) erro
 // its rows leaves orphans too. An answered batch comes with its claims that have
 // not ended, since what it saw may have to be put back.
 func (s *SQLite) Orphans(ctx context.Context, job string) ([]claim.Message, []claim.OpenBatch, error) {
-	const runless = ` (r.seq IS NULL OR r.state <> 'running' OR r.lease_until <= ?) `
+	const runless = ` (r.seq IS NULL OR r.state <> 'running' OR r.lease_until <= ?2) `
 	var ms []claim.Message
 	var bs []claim.OpenBatch
 	err := s.read(ctx, "find orphans", func(t *tx) (err error) {
 		ms, err = list(ctx, t, scanMessage, `SELECT `+messageColumns+` FROM messages m LEFT JOIN runs r ON r.seq = m.run_seq
-			WHERE m.job = ? AND m.state NOT IN ('verified', 'returned') AND`+runless+`
+			WHERE ?1 IN ('', m.job) AND m.state NOT IN ('verified', 'returned') AND`+runless+`
 			ORDER BY m.spreadsheet, m.tab_id, m.row_number, m.key`, job, stamp(t.now))
 		if err != nil {
 			return err
 		}
+		var wentBack time.Time
+		if _, err := t.scan(ctx, []any{stamped{&wentBack}}, `SELECT went_back_at FROM meta`); err != nil {
+			return err
+		}
+		for i, m := range ms {
+			ms[i].Rewound = m.ClaimedAt.Before(wentBack)
+		}
 		bs, err = list(ctx, t, s.scanBatch, `SELECT b.mark, b.job, b.run_seq, b.run_id, b.spreadsheet, b.a1_range,
 				b.tab_id, b.tab_title, b.n, b.claims, b.before_rows, b.seen_rows, b.count, b.answer <> ''
 			FROM batches b LEFT JOIN runs r ON r.seq = b.run_seq
-			WHERE b.job = ? AND`+runless+`AND (b.answer = '' OR b.mark IN (
-				SELECT mark FROM messages WHERE job = ? AND state NOT IN ('verified', 'returned')))
-			ORDER BY b.count`, job, stamp(t.now), job)
+			WHERE ?1 IN ('', b.job) AND`+runless+`AND (b.answer = '' OR b.mark IN (
+				SELECT mark FROM messages WHERE ?1 IN ('', job) AND state NOT IN ('verified', 'returned')))
+			ORDER BY b.count`, job, stamp(t.now))
 		return err
 	})
 	return ms, bs, err
@@ -137,7 +144,7 @@ func (s *SQLite) Rewound(ctx context.Context, ledger string, seen uint64) (bool,
 	}
 	var rewound bool
 	err = s.write(ctx, "compare the count with the fence", func(t *tx) error {
-		n, err := t.change(ctx, `UPDATE meta SET count = ? WHERE count < ?`, want, want)
+		n, err := t.change(ctx, `UPDATE meta SET count = ?, went_back_at = ? WHERE count < ?`, want, stamp(t.now), want)
 		rewound = n == 1
 		return err
 	})

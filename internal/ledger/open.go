@@ -122,14 +122,36 @@ func (d durable) Connect(ctx context.Context) (driver.Conn, error) {
 // useWAL turns the write-ahead log on, which stays on in the file: readers then
 // wait for nobody, and a commit is one write to the end of the log.
 func useWAL(ctx context.Context, db *sql.DB) error {
-	var mode string
-	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+	mode, err := journalMode(ctx, db)
+	if err != nil {
 		return fmt.Errorf("turn the write-ahead log on: %w", err)
 	}
 	if mode != "wal" {
 		return fmt.Errorf("the write-ahead log cannot be used here (journal mode %s); put the ledger on a local disk", mode)
 	}
 	return nil
+}
+
+// journalMode asks for the write-ahead log until the file is free for that. Changing
+// the mode does not wait for its lock as a transaction does: it answers "busy" at
+// once when another process opens or closes the file in that moment.
+func journalMode(ctx context.Context, db *sql.DB) (mode string, err error) {
+	const pause = 50 * time.Millisecond
+	for range int(busyTimeout / pause) {
+		if err = db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err == nil && mode == "wal" {
+			return mode, nil
+		}
+		err = db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode)
+		if code(err) != sqlite3.SQLITE_BUSY {
+			return mode, err
+		}
+		select {
+		case <-ctx.Done():
+			return mode, err
+		case <-time.After(pause):
+		}
+	}
+	return mode, err
 }
 
 // explain adds to an error of SQLite what it means for the person who set the

@@ -226,14 +226,21 @@ func TestUnknownTab(t *testing.T) {
 	if words := sheetError(t, err); !strings.Contains(words.Problem, "past the end of the tab") {
 		t.Errorf("%v", words)
 	}
-	emu.Edit("S1", func(b *sheetsemu.Book) { b.RenameTab("Visits", "Old") })
-	_, err = c.Read(ctx, target, claim.Ask{Tab: &tab, Rows: []int{2}})
-	if words := sheetError(t, err); !strings.Contains(words.Problem, "renamed") || !strings.Contains(words.Advice, `"Old"`) {
-		t.Errorf("%v", words)
+	// A tab that was read before is followed by its id: renamed, also when another tab
+	// takes its title, and until it is deleted.
+	for _, edit := range []func(b *sheetsemu.Book){
+		func(b *sheetsemu.Book) { b.RenameTab("Visits", "Old") },
+		func(b *sheetsemu.Book) { b.AddTab("Visits").Set("A1", "key") },
+	} {
+		emu.Edit("S1", edit)
+		g, err := c.Read(ctx, target, claim.Ask{Tab: &tab})
+		if err != nil || g.Tab != (claim.Tab{ID: tab.ID, Title: "Old"}) {
+			t.Errorf("%+v %v", g, err)
+		}
 	}
-	emu.Edit("S1", func(b *sheetsemu.Book) { b.AddTab("Visits").Set("A1", "key") })
+	emu.Edit("S1", func(b *sheetsemu.Book) { b.DeleteTab("Old") })
 	_, err = c.Read(ctx, target, claim.Ask{Tab: &tab})
-	if words := sheetError(t, err); !strings.Contains(words.Problem, "not the one that was read before") {
+	if words := sheetError(t, err); !words.Gone || !strings.Contains(words.Problem, "was deleted") {
 		t.Errorf("%v", words)
 	}
 }

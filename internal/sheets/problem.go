@@ -149,11 +149,12 @@ func listTabs(words *claim.SheetError, titles []string) *claim.SheetError {
 	return &more
 }
 
-// replacedTab says that another tab has taken the title.
-func replacedTab(title string) *claim.SheetError {
+// goneTab says that a tab that was read before is there no more.
+func goneTab(title string) *claim.SheetError {
 	return &claim.SheetError{
-		Problem: fmt.Sprintf("the tab %q is not the one that was read before: that one was renamed or deleted", title),
+		Problem: fmt.Sprintf("the tab %q that was read before was deleted", title),
 		Advice:  "check which tab the job is to read",
+		Gone:    true,
 	}
 }
 

@@ -3,6 +3,7 @@ package sheets
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"google.golang.org/api/googleapi"
 	api "google.golang.org/api/sheets/v4"
@@ -27,15 +28,50 @@ func (c *Client) Read(ctx context.Context, t claim.Target, ask claim.Ask) (*clai
 		// end is refused (probed). The whole range shows what is left.
 		g, f = c.grid(ctx, t, area, ask, []Range{area})
 	}
+	if ask.Tab != nil && (f != nil && unknownTab(f) || f == nil && g.Tab.ID != ask.Tab.ID) {
+		return c.follow(ctx, t, ask)
+	}
 	switch {
 	case f != nil:
 		return nil, c.withTabs(ctx, t, area, f)
-	case ask.Tab != nil && g.Tab.ID != ask.Tab.ID:
-		return nil, replacedTab(ask.Tab.Title)
 	case len(g.Header) == 0:
 		return nil, noHeader(g.Tab, area)
 	}
 	return g, nil
+}
+
+// follow reads a tab that an earlier read found and that has another title by now.
+// Its id stays (documented: SheetProperties.sheetId).
+func (c *Client) follow(ctx context.Context, t claim.Target, ask claim.Ask) (*claim.Grid, error) {
+	tabs, f := c.tabs(ctx, t.Spreadsheet)
+	if f != nil {
+		return nil, f.words
+	}
+	i := slices.IndexFunc(tabs, func(tab claim.Tab) bool { return tab.ID == ask.Tab.ID })
+	if i < 0 || tabs[i].Title == ask.Tab.Title {
+		return nil, goneTab(ask.Tab.Title)
+	}
+	ask.Tab = &tabs[i]
+	return c.Read(ctx, t, ask)
+}
+
+// tabs lists the tabs of a spreadsheet.
+func (c *Client) tabs(ctx context.Context, spreadsheet string) ([]claim.Tab, *failure) {
+	var tabs []claim.Tab
+	_, f := c.read(ctx, call{spreadsheet: spreadsheet}, false, func(ctx context.Context) error {
+		book, err := c.service.Spreadsheets.Get(spreadsheet).Fields("sheets(properties(sheetId,title))").Context(ctx).Do()
+		if err != nil {
+			return err
+		}
+		tabs = nil
+		for _, s := range book.Sheets {
+			if s.Properties != nil {
+				tabs = append(tabs, claim.Tab{ID: s.Properties.SheetId, Title: s.Properties.Title})
+			}
+		}
+		return nil
+	})
+	return tabs, f
 }
 
 // grid reads a list of ranges in one response.
@@ -103,22 +139,13 @@ func (c *Client) withTabs(ctx context.Context, t claim.Target, area Range, f *fa
 	if area.Tab == "" || !unknownTab(f) {
 		return f.words
 	}
-	var titles []string
-	_, failed := c.read(ctx, call{spreadsheet: t.Spreadsheet}, false, func(ctx context.Context) error {
-		book, err := c.service.Spreadsheets.Get(t.Spreadsheet).Fields("sheets(properties(title))").Context(ctx).Do()
-		if err != nil {
-			return err
-		}
-		titles = nil
-		for _, s := range book.Sheets {
-			if s.Properties != nil {
-				titles = append(titles, s.Properties.Title)
-			}
-		}
-		return nil
-	})
-	if failed != nil || len(titles) == 0 {
+	tabs, failed := c.tabs(ctx, t.Spreadsheet)
+	if failed != nil || len(tabs) == 0 {
 		return f.words
+	}
+	titles := make([]string, len(tabs))
+	for i, tab := range tabs {
+		titles[i] = tab.Title
 	}
 	return listTabs(f.words, titles)
 }

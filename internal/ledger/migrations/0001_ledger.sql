@@ -10,6 +10,7 @@ CREATE TABLE meta (
   ledger   TEXT    NOT NULL,
   count    INTEGER NOT NULL, -- claim batches opened so far; goes into the fence
   made_at  TEXT    NOT NULL,
+  went_back_at TEXT NOT NULL DEFAULT '', -- when the fence showed that this file is older than the sheet
   ping_at  TEXT    NOT NULL DEFAULT ''
 ) STRICT;
 
