@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/sheetclaim/sheetclaim/internal/job"
+	"github.com/sheetclaim/sheetclaim/internal/sheets"
 )
 
 type cfgCmd struct {
@@ -13,22 +17,62 @@ type cfgCmd struct {
 
 type cfgCheckCmd struct{}
 
-// Run reads the configuration and says what is wrong in it, or what it holds.
-func (cfgCheckCmd) Run(m *Main, opts *cli) error {
+// Run reads the configuration, and the files that it names, and says what is wrong
+// in it, or what it holds.
+func (cfgCheckCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 	cfg, err := m.load(opts.Config)
 	if err != nil {
 		return err
 	}
 	for _, name := range cfg.JobNames() {
-		if _, err := cfg.Job(name); err != nil {
-			return err
+		if _, err := sheets.ParseRange(cfg.Jobs[name].Range); err != nil {
+			return fmt.Errorf("jobs.%s.range: %w", name, err)
 		}
 	}
+	client, err := sheets.New(ctx, sheets.Config{CredentialsFile: cfg.Google.CredentialsFile, Endpoint: cfg.Google.Endpoint})
+	if err != nil && cfg.Google.CredentialsFile != "" {
+		return fmt.Errorf("google.credentials_file: %w", err)
+	}
+	if folder := filepath.Dir(strings.TrimPrefix(cfg.Ledger.Reveal(), "sqlite:")); !isFolder(folder) {
+		return fmt.Errorf("ledger: the folder %s does not exist: create it, or name another file", folder)
+	}
 	fmt.Fprintf(m.Stdout, "%s is in order.\n", cfg.File())
-	for _, name := range cfg.JobNames() {
-		fmt.Fprintln(m.Stdout, "  "+describe(name, cfg.Jobs[name]))
+	for _, line := range m.summary(cfg, client) {
+		fmt.Fprintln(m.Stdout, "  "+line)
 	}
 	return nil
+}
+
+// summary says what the configuration comes to.
+func (m *Main) summary(cfg *job.Config, client *sheets.Client) []string {
+	lines := []string{"ledger: " + strings.TrimPrefix(cfg.Ledger.Reveal(), "sqlite:")}
+	switch {
+	case cfg.Google.Endpoint != "":
+		lines = append(lines, "google: the emulator at "+cfg.Google.Endpoint)
+	case client != nil && client.Account() != "":
+		lines = append(lines, "google: "+client.Account()+" (share the sheets with this address, as editor)")
+	default:
+		lines = append(lines, "google: the credentials of this machine")
+	}
+	if s := cfg.SMTP; s != nil {
+		lines = append(lines, fmt.Sprintf("smtp: %s:%d, tls %s, from %s", s.Host, s.Port, s.TLS, s.From))
+	}
+	switch a := cfg.Alerts; {
+	case len(a.Email) == 0 && a.Webhook == nil:
+		lines = append(lines, "alerts: go nowhere! Add alerts.email or alerts.webhook; until then they are kept in the ledger")
+	default:
+		lines = append(lines, fmt.Sprintf("alerts: %d mail addresses, webhook %t", len(a.Email), a.Webhook != nil))
+	}
+	for _, name := range cfg.JobNames() {
+		lines = append(lines, describe(name, cfg.Jobs[name]))
+	}
+	return lines
+}
+
+// isFolder reports whether a path is a folder.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // describe says in one line what a job does.

@@ -58,7 +58,7 @@ func TestConfigCheckOfExample(t *testing.T) {
 	t.Parallel()
 	s := &stage{t: t, dir: t.TempDir()}
 	s.file("sheetclaim.yaml", string(job.Example()))
-	s.file("google.json", "{}")
+	s.file("google.json", `{"type": "authorized_user", "client_id": "x", "client_secret": "y", "refresh_token": "z"}`)
 	config := filepath.Join(s.dir, "sheetclaim.yaml")
 	p := newProgram(map[string]string{"SMTP_PASSWORD": mailPassword, "SHEETCLAIM_TOKEN": apiToken})
 	code := p.Run(t.Context(), []string{"--config", config, "config", "check"})

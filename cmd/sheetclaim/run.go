@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -156,11 +157,11 @@ func printRun(w io.Writer, d claim.Document) error {
 	fmt.Fprintf(w, "run %s of %s: %s\n%s\n", d.RunID, d.Job, d.Outcome, d.Detail)
 	if len(d.Rows) > 0 {
 		tw := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-		fmt.Fprintln(tw, "\nROW\tKEY\tOUTCOME\tADDRESS\tREASON OR REPLY")
+		fmt.Fprintln(tw, "\nROW\tKEY\tOUTCOME\tADDRESS\t"+lastColumn(d))
 		for _, r := range d.Rows {
-			why := r.Reason
-			if why == "" {
-				why = r.SMTPReply
+			why := cmp.Or(r.Reason, r.SMTPReply, r.Subject)
+			if r.Outcome == claim.Unknown {
+				why += "; look for Message-ID " + r.MessageID
 			}
 			fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\n", r.Row, plain(r.Key), r.Outcome, plain(r.Email), plain(why))
 		}
@@ -176,6 +177,14 @@ func printRun(w io.Writer, d claim.Document) error {
 		fmt.Fprintf(w, "\n%s%s: %s\n  %s\n", doubt.Kind, where, plain(doubt.Detail), doubt.Advice)
 	}
 	return nil
+}
+
+// lastColumn heads what a run says of each row.
+func lastColumn(d claim.Document) string {
+	if d.Outcome == claim.RunDry {
+		return "SUBJECT OR REASON"
+	}
+	return "REASON OR REPLY"
 }
 
 // plain keeps what came from a cell or a server from steering the terminal.

@@ -141,3 +141,20 @@ func TestSentTypedOverUnknown(t *testing.T) {
 		})
 	})
 }
+
+// Until a run has taken it, a wish can be taken back.
+func TestWishTakenBack(t *testing.T) {
+	inWorldWith(t, dueRows(1), sheetsemu.Options{}, lostAnswers(1), func(w *world) {
+		w.alone(nil, func(in *install) {
+			in.run("1")
+			for _, word := range []claim.Word{claim.WordResend, claim.WordSent} {
+				if err := in.settle("k1", word, "on second thoughts"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantRun(t, in.run("2"), claim.RunNothingDue, 0)
+			w.wantStatus(map[string]string{"k1": "sent"})
+			w.wantSent(guests(1)...)
+		})
+	})
+}

@@ -24,7 +24,7 @@ func (r *reader) document(data []byte) ast.Node {
 		if e := yaml.Error(nil); errors.As(err, &e) {
 			at, text = placeOf(e.GetToken()), e.GetMessage()
 		}
-		r.add(at, "", "this is no YAML: %s%s", text, bracesAdvice(data, at))
+		r.add(at, "", "this is no YAML: %s%s", text, yamlAdvice(data, at))
 		return nil
 	}
 	var body ast.Node
@@ -43,13 +43,18 @@ func (r *reader) document(data []byte) ast.Node {
 	return body
 }
 
-// bracesAdvice explains the commonest way to break the braces of YAML.
-func bracesAdvice(data []byte, at place) string {
+// yamlAdvice explains the commonest ways to break YAML.
+func yamlAdvice(data []byte, at place) string {
 	lines := strings.Split(string(data), "\n")
-	if at.line < 1 || at.line > len(lines) || !strings.Contains(lines[at.line-1], "${") {
+	switch {
+	case at.line < 1 || at.line > len(lines):
 		return ""
+	case strings.Contains(lines[at.line-1], "\t"):
+		return " (indent with blanks, not with tabs)"
+	case strings.Contains(lines[at.line-1], "${"):
+		return ` (put "${NAME}" in quotes where it stands between { and })`
 	}
-	return ` (put "${NAME}" in quotes where it stands between { and })`
+	return ` (check the indentation; put a value in quotes that begins with { or *, or holds ": ")`
 }
 
 type anchorFinder map[string]ast.Node

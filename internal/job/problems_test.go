@@ -17,8 +17,8 @@ func TestProblems(t *testing.T) {
 	const top, smtp, spec, msg = "smtp:\n", "  host:", "    range:", "      text:"
 	tests := []struct{ name, old, new, want string }{
 		// The form of the file.
-		{"no yaml", top, "a: [\n" + top, "c.yaml:1:4: this is no YAML: sequence end token ']' not found"},
-		{"tab", top, "\tledger: x\n" + top, "c.yaml:1:7: this is no YAML: tab character cannot use as a map key directly"},
+		{"no yaml", top, "a: [\n" + top, "c.yaml:1:4: this is no YAML: sequence end token ']' not found (check the indentation; put a value in quotes that begins with { or *, or holds \": \")"},
+		{"tab", top, "\tledger: x\n" + top, "c.yaml:1:7: this is no YAML: tab character cannot use as a map key directly (indent with blanks, not with tabs)"},
 		{"two documents", top, "ledger: sqlite:a\n---\n" + top, "c.yaml:3:5: expected one YAML document, found a second one, remove the line ---"},
 		{"unknown key", top, "legder: sqlite:x\n" + top, "c.yaml:1:1: legder is no known key, did you mean ledger?"},
 		{"unknown key, nothing near", top, "colour: red\n" + top, "c.yaml:1:1: colour is no known key, expected one of alerts, api, google, jobs, ledger, run_memory, smtp"},
@@ -76,8 +76,7 @@ func TestProblems(t *testing.T) {
 c.yaml:3:3: smtp.oauth.refresh_token: the value is missing
 c.yaml:3:22: smtp.oauth.token_url: expected https, found plain http to another machine: it is allowed on loopback only`},
 		{"alert address", top, "alerts: {email: [ops]}\n" + top, `c.yaml:1:18: alerts.email[0]: expected a mail address such as "Acme <hello@example.com>", found "ops"`},
-		{"webhook", top, "alerts: {webhook: {url: hooks.example.com}}\n" + top, `c.yaml:1:10: alerts.webhook.secret: the value is missing
-c.yaml:1:25: alerts.webhook.url: expected an address such as https://host/path, found "hooks.example.com"`},
+		{"webhook", top, "alerts: {webhook: {url: hooks.example.com}}\n" + top, `c.yaml:1:25: alerts.webhook.url: expected an address such as https://host/path, found "hooks.example.com"`},
 		{"listen", top, "api: {listen: \"8080\"}\n" + top, `c.yaml:1:15: api.listen: expected host:port such as 127.0.0.1:8080, found "8080"`},
 		{"open without tokens", top, "api: {listen: \":8080\"}\n" + top, `c.yaml:1:15: api.listen: ":8080" can be reached from other machines: add api.tokens, or listen on 127.0.0.1`},
 		{"token", top, "api: {tokens: [{name: a, token: \"${EMPTY}\"}, {name: a, token: x, jobs: []}, {token: x, jobs: [jj]}]}\n" + top, `c.yaml:1:33: api.tokens[0].token: the value is missing

@@ -114,6 +114,14 @@ func (r *reader) smtp(c *Config) {
 		s.Port = smtpPorts[s.TLS]
 	} else {
 		r.between("smtp.port", s.Port, 1, 65535)
+		// RFC 8314 section 7.3: a client that waits for the greeting on 465, or begins
+		// with TLS on the others, gets no answer until it gives up.
+		switch {
+		case s.Port == smtpPorts[ImplicitTLS] && s.TLS != ImplicitTLS:
+			r.at("smtp.port", "port 465 speaks TLS from the first byte: write tls: implicit, or port: 587")
+		case s.TLS == ImplicitTLS && (s.Port == smtpPorts[StartTLS] || s.Port == smtpPorts[NoTLS]):
+			r.at("smtp.port", "port %d begins in the clear: write tls: starttls, or port: 465", s.Port)
+		}
 	}
 	r.readable("smtp.ca_file", s.CAFile)
 	r.login(s)
@@ -171,7 +179,6 @@ func (r *reader) alerts(a *Alerts) {
 		if w.URL != "" && (err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http") {
 			r.at("alerts.webhook.url", "expected an address such as https://host/path, found %s", r.show("alerts.webhook.url", w.URL))
 		}
-		r.present("alerts.webhook.secret", w.Secret.Reveal())
 	}
 }
 
