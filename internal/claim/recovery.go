@@ -187,8 +187,10 @@ func (r *recovery) settleGone(ctx context.Context) error {
 		}
 		ms = append(ms,
 			Move{MessageKey: m.MessageKey, Claim: m.Claim, From: from, To: steps[0], Event: "recovered: " + detail},
-			Move{MessageKey: m.MessageKey, Claim: m.Claim, From: steps[:1], To: steps[1], Event: "recovered: " + detail,
-				Alerts: []Alert{r.unmarkedAlert(m, RowGone, detail)}})
+			Move{
+				MessageKey: m.MessageKey, Claim: m.Claim, From: steps[:1], To: steps[1], Event: "recovered: " + detail,
+				Alerts: []Alert{r.unmarkedAlert(m, RowGone, detail)},
+			})
 	}
 	if _, err := r.Ledger.Move(ctx, r.run, ms); err != nil {
 		return err

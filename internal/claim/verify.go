@@ -25,7 +25,7 @@ func (p *pass) verify(ctx context.Context) (Step, error) {
 	}
 	if _, err := p.recheck(ctx, g, next); err != nil {
 		p.ending = err
-		return StepMark, nil // rejections that were held back are marked before the run ends
+		return StepMark, nil //nolint:nilerr // rejections that were held back are marked before the run ends
 	}
 	return StepSend, nil
 }
