@@ -11,7 +11,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 rnd = random.Random(2026)
 first = ["Ada", "Zoë", "Jörg", "Siân", "Łukasz", "Nguyễn", "Renée", "Björk", "Séamus", "Aïcha", "Ömer", "Ines", "Karl-Heinz", "Mary Ann", "D’Arcy", "李", "Олена", "Sven", "Chloé", "Tomás"]
 last = ["O'Brien", "Müller", "García Márquez", "d'Angelo", "Ångström", "Nowak", "van der Berg", "Süß", "Smith & Sons", "Đặng", "Петренко", "Le Roux", "M‘Bala", "Þórsdóttir", "Özdemir", "Jones"]
-notes = ["", "", "", "vegetarian 🌱", "pays cash", "asked for a window seat 🪟", "\"regular\"", "line one\nline two", "tab\there", "back\\slash", "=not a formula?", "+49 30 1234"]
+notes = ["", "", "", "vegetarian 🌱", "pays cash", "asked for a window seat 🪟", "\"regular\"", "line one\nline two", "tab\there", "back\\slash", "'=not a formula?", "+49 30 1234"]
 status = ["completed", "completed", "completed", "cancelled", "no show", ""]
 
 rows = [["Booking", "First name ", "Last name", "E-mail", "Visit status", "Visited at", "Guests", "Total", "Review\u00a0status", "Remarks", "Newsletter", "Claimed by"]]
