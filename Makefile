@@ -32,6 +32,11 @@ race: ## all tests under the race detector
 rounds: ## the overlap tests, many rounds of real processes
 	SHEETCLAIM_ROUNDS=20 $(GO) test -count=1 -run 'Processes' -v ./cmd/sheetclaim
 
+N ?= 300
+.PHONY: simulate
+simulate: ## N seeds of the simulation (300)
+	SHEETCLAIM_SEEDS=$(N) $(GO) test -count=1 -timeout 60m -run 'TestSimulation$$' -v ./internal/claim | grep -vE '^ *(=== |--- PASS)'
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	scripts/fuzz $(FUZZTIME)

@@ -168,8 +168,7 @@ func TestOV05SeparateLedgers(t *testing.T) {
 	for round := range rounds {
 		inWorld(t, dueRows(5), func(w *world) {
 			w.threeInstalls([3]string{"a", "b", "c"}, nil, func(ins []*install) {
-				rng := rand.New(rand.NewPCG(uint64(round), 5))
-				w.jitter(rng, time.Second)
+				w.jitter(time.Second)
 				docs := together(ins, "r")
 				w.quiet(ins)
 				w.wantSent(guests(5)...)
@@ -216,8 +215,8 @@ func TestForeignClaimerWithoutFence(t *testing.T) {
 				for _, in := range ins {
 					in.sheet = withoutFence
 				}
-				w.jitter(rng, 500*time.Millisecond)
-				foreign := newForeign(w, rng)
+				w.jitter(500*time.Millisecond)
+				foreign := newForeign(w, rand.New(rand.NewPCG(uint64(round), 2)))
 				done := make(chan bool)
 				go func() { foreign.run(); close(done) }()
 				time.Sleep(time.Duration(rng.Int64N(int64(4 * time.Second))))
@@ -269,10 +268,8 @@ func (w *world) noClaims() {
 }
 
 // jitter slows every call by a random time.
-func (w *world) jitter(rng *rand.Rand, most time.Duration) {
-	seed := rng.Uint64()
+func (w *world) jitter(most time.Duration) {
 	w.emu.SetFaults(sheetsemu.Faults{Latency: most / 4, Jitter: most})
-	_ = seed
 }
 
 // unfenced is a sheet client whose claims never meet in the fence.
