@@ -169,23 +169,9 @@ func claimAge(wait time.Duration) time.Duration {
 // stake writes the claim into the sheet.
 func (p *pass) stake(ctx context.Context, g *Grid) (Step, error) {
 	most := claimAge(p.job.Wait)
-	for try := 1; p.age(g.Began) > most && try < pickTries; try++ {
-		again, err := p.look(ctx)
-		if err != nil {
-			return "", err
-		}
-		if len(p.held) == 0 {
-			return p.again(), nil
-		}
-		g = again
-	}
-	if p.age(g.Began) > most {
-		return "", p.tooSlow(ctx, "reading took longer than a claim may be old")
-	}
-	b, err := p.openBatch(ctx, g)
-	if err != nil {
-		p.free(ctx, p.held, Released, "the ledger could not note the claim")
-		return "", p.failed(causeLedger, err)
+	g, b, err := p.youngBatch(ctx, g, most)
+	if err != nil || len(p.held) == 0 {
+		return p.again(), err
 	}
 	reply, err := p.Sheet.Claim(ctx, g, b)
 	applied, err := p.answer(ctx, g, b, err)
@@ -205,6 +191,32 @@ func (p *pass) stake(ctx context.Context, g *Grid) (Step, error) {
 		return "", nil
 	}
 	return StepWait, nil
+}
+
+// youngBatch notes a claim in the ledger on a read that is young when that is done:
+// right before the batch is sent. An older read is made again.
+func (p *pass) youngBatch(ctx context.Context, g *Grid, most time.Duration) (*Grid, Batch, error) {
+	for range pickTries {
+		if p.age(g.Began) > most {
+			var err error
+			if g, err = p.look(ctx); err != nil || len(p.held) == 0 {
+				return g, Batch{}, err
+			}
+		}
+		b, err := p.openBatch(ctx, g)
+		if err != nil {
+			p.free(ctx, p.held, Released, "the ledger could not note the claim")
+			return g, b, p.failed(causeLedger, err)
+		}
+		if p.age(g.Began) <= most {
+			return g, b, nil
+		}
+		if err := p.Ledger.CloseBatch(ctx, b.Stamp.Mark, false); err != nil {
+			p.free(ctx, p.held, Released, "the ledger could not note the claim")
+			return g, b, p.failed(causeLedger, err)
+		}
+	}
+	return g, Batch{}, p.tooSlow(ctx, "reading took longer than a claim may be old")
 }
 
 // tooSlow gives up the batch: whoever read before us may have claimed meanwhile.

@@ -215,7 +215,7 @@ func TestForeignClaimerWithoutFence(t *testing.T) {
 				for _, in := range ins {
 					in.sheet = withoutFence
 				}
-				w.jitter(500*time.Millisecond)
+				w.jitter(500 * time.Millisecond)
 				foreign := newForeign(w, rand.New(rand.NewPCG(uint64(round), 2)))
 				done := make(chan bool)
 				go func() { foreign.run(); close(done) }()

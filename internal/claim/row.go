@@ -158,7 +158,11 @@ func (c Columns) written() []writtenColumn {
 func (c Columns) before(r Row) Before {
 	b := Before{}
 	for _, w := range c.written() {
-		if cell := r.Cell(w.index); w.name == colStatus || cell.restorable() {
+		cell := r.Cell(w.index)
+		switch {
+		case w.name != colStatus && ParseStatus(cell.Shown).Token != "":
+			b[w.name] = "" // a claim's text on its way out: putting it back would keep it for ever
+		case w.name == colStatus, cell.restorable():
 			b[w.name] = cell.Shown
 		}
 	}
