@@ -219,10 +219,7 @@ func (s *sim) quiet() []*proc {
 // TestSimulation plays seeds and checks the promise after each.
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
-		plan, weak := newPlan(*simSeed), find(*simWithout)
-		if w := find(*simWithout + *simLike); w != nil && w.plan != nil {
-			w.plan(&plan)
-		}
+		plan, weak := find(*simWithout+*simLike).planFor(*simSeed), find(*simWithout)
 		res := simulate(t, plan, weak, true)
 		t.Logf("%s\nplan %+v\ncounts %v\nexcused %v\ntrace hash %x", res.trace, plan, res.counts, res.excused, res.hash)
 		for _, v := range res.violations {
