@@ -188,19 +188,6 @@ func TestAccountFault(t *testing.T) {
 	})
 }
 
-func TestRefusedLoginTouchesNothing(t *testing.T) {
-	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Connect, Action: smtpsink.ReplyDrop, Text: "554 5.7.1 no"}}}
-	inWorldWith(t, dueRows(5), sheetsemu.Options{}, so, func(w *world) {
-		w.alone(nil, func(in *install) {
-			wantRun(t, in.run("1"), claim.RunFailed, 0)
-			w.untouched()
-			if a := in.alerts(); len(a) != 1 || a[claim.AlertRunFailed] != 1 {
-				t.Errorf("alerts: %v", a)
-			}
-		})
-	})
-}
-
 func TestThreeRejectionsInARow(t *testing.T) {
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "550 5.1.1 no such user"}}}
 	inWorldWith(t, dueRows(30), sheetsemu.Options{}, so, func(w *world) {
