@@ -60,7 +60,7 @@ func (k DoubtKind) Advice() string {
 	case SheetUnreadable:
 		return "the sheet could not be read; nothing more was sent. Check that the tab and its headers still exist and that the sheet is shared"
 	case SMTPReplyLost:
-		return "the mail server may have the message. Look for the Message-ID in its log or in the Sent folder, then type sent or resend into the status cell"
+		return "the mail server may have the message. Look for the Message-ID in its log or in the Sent folder, then type sent or resend into the status cell, or use sheetclaim settle"
 	case MarkUnverified:
 		return "the message has its outcome in the ledger, but the sheet does not show it. The next run repairs the sheet; do not clear the cell"
 	case LedgerDisagrees:
