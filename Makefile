@@ -1,5 +1,8 @@
 # sheetclaim
 
+SHELL       = /bin/bash
+.SHELLFLAGS = -o pipefail -c
+
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
