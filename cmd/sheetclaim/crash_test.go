@@ -142,3 +142,39 @@ func (s *stage) wantSettled(mayBeUnknown bool) {
 		s.t.Errorf("%d rows are unknown, want %d", unknown, want)
 	}
 }
+
+// Killed right after the fourth message was queued: three rows are sent, the one in
+// hand is unknown, and the six others are sent by a later run.
+func TestOV08KilledInMidBatch(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, dueRows(10))
+	config := s.config("one", "lease: 4s")
+	p := startRun(t, config, "4711")
+	n := 0
+	s.sink.OnMessage(func(smtpsink.Message) {
+		if n++; n == 4 {
+			if err := p.cmd.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+			_, _ = p.cmd.Process.Wait()
+		}
+	})
+	_ = p.cmd.Wait()
+	time.Sleep(4500 * time.Millisecond)
+	for _, id := range []string{"again", "and again"} {
+		s.runJSON(config, "--run-id", strings.ReplaceAll(id, " ", "-"))
+	}
+	got := map[string]int{}
+	for _, m := range s.sink.Messages() {
+		got[strings.Join(m.To, ",")]++
+	}
+	for i, row := range s.emu.Grid(stageSheet, stageTab)[1:11] {
+		want := "sent"
+		if i == 3 {
+			want = "unknown 4711: "
+		}
+		if got[row[1]] != 1 || !strings.HasPrefix(row[3], want) {
+			t.Errorf("%s: %d messages, status %q, want %q", row[1], got[row[1]], row[3], want)
+		}
+	}
+}

@@ -123,6 +123,7 @@ var weaknesses = []*weakness{
 	{name: "claim: of any age", seed: 33, want: "promise 3", onS: func(s claim.Sheet) claim.Sheet { return ageless{s} }, plan: func(p *simPlan) { p.foreign, p.slow = true, 100 }},
 	{name: "wait: none", seed: 31, want: "promise 1", hasty: true, plan: func(p *simPlan) { p.foreign, p.every = true, 30*time.Second }},
 	{name: "confirm: not looked at", seed: 27, want: "promise 1", onS: func(s claim.Sheet) claim.Sheet { return &yesSayer{Sheet: s, own: map[string]string{}} }, plan: func(p *simPlan) { p.foreign, p.every = true, 30*time.Second }},
+	{name: "give back: blank, whatever stood there", seed: 37, want: "promise 3", onS: func(s claim.Sheet) claim.Sheet { return blankGiveBack{s} }, plan: eagerStatuses},
 	{name: "mark: said to be done", seed: 1, onS: func(s claim.Sheet) claim.Sheet { return noMark{s} }},
 	{name: "mailer: a lost answer counts as not sent", seed: 13, want: "promise 1", onM: func(m claim.Mailer) claim.Mailer { return optimist{m} }, plan: func(p *simPlan) { p.mail = 80 }},
 }
@@ -480,6 +481,19 @@ func (s *yesSayer) Replace(ctx context.Context, g *claim.Grid, rs []claim.Replac
 
 // noMark says that it has written marks and has not.
 type noMark struct{ claim.Sheet }
+
+// blankGiveBack loses what a person typed into a cell before it was claimed.
+type blankGiveBack struct{ claim.Sheet }
+
+func (s blankGiveBack) Replace(ctx context.Context, g *claim.Grid, rs []claim.Replacement) ([]int, error) {
+	rs = slices.Clone(rs)
+	for i, r := range rs {
+		if claim.ParseStatus(r.To).Kind == claim.StatusResend {
+			rs[i].To = ""
+		}
+	}
+	return s.Sheet.Replace(ctx, g, rs)
+}
 
 func (s noMark) Replace(_ context.Context, _ *claim.Grid, rs []claim.Replacement) ([]int, error) {
 	return slices.Repeat([]int{1}, len(rs)), nil
