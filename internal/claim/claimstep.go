@@ -181,7 +181,7 @@ func (p *pass) stake(ctx context.Context, g *Grid) (Step, error) {
 	p.claimedAt = p.Now()
 	p.doc.Counts.Claimed = len(p.held)
 	late := p.age(g.Began) > most
-	if err := p.checkPlaces(ctx, g, reply); err != nil {
+	if err := p.checkPlaces(ctx, g, reply, b.Stamp.N); err != nil {
 		return "", err
 	}
 	if late {
@@ -239,11 +239,7 @@ func (p *pass) answer(ctx context.Context, g *Grid, b Batch, err error) (applied
 		p.log.Warn("the claim got no clear answer", "error", err)
 		fate, resolveErr := p.Worker.resolve(ctx, g, b.Stamp)
 		if resolveErr != nil {
-			// Not known: the claims stay in the ledger, and recovery settles them.
-			for _, h := range p.held {
-				p.note(h, Released, "the claim's fate is not known yet; recovery gives the row back")
-			}
-			p.held = nil
+			p.leave("the claim's fate is not known yet; recovery gives the row back")
 			p.doubt(SheetUnreadable, nil, "the claim got no clear answer and the sheet cannot be asked: "+resolveErr.Error())
 			return false, p.stopped("the claim got no clear answer; nothing was sent, and the rows are given back as soon as the sheet answers")
 		}

@@ -53,10 +53,10 @@ func inZone(civil time.Time, zone *time.Location) time.Time {
 	_, after := wall.Add(14 * time.Hour).In(zone).Zone()
 	early := wall.Add(-time.Duration(max(before, after)) * time.Second)
 	late := wall.Add(-time.Duration(min(before, after)) * time.Second)
-	if shows(late, zone, wall) {
+	if reads(late, zone, wall) {
 		return late.In(zone)
 	}
-	if shows(early, zone, wall) {
+	if reads(early, zone, wall) {
 		return early.In(zone)
 	}
 	// Skipped: somewhere between the two lies the moment at which the clock jumps.
@@ -73,8 +73,8 @@ func inZone(civil time.Time, zone *time.Location) time.Time {
 	return hi.In(zone)
 }
 
-// shows reports whether a clock in zone reads wall at t.
-func shows(t time.Time, zone *time.Location, wall time.Time) bool {
+// reads reports whether a clock in zone reads wall at t.
+func reads(t time.Time, zone *time.Location, wall time.Time) bool {
 	_, offset := t.In(zone).Zone()
 	return t.Add(time.Duration(offset) * time.Second).Equal(wall)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -40,6 +41,12 @@ func (w *Worker) resolve(ctx context.Context, g *Grid, s Stamp) (applied bool, e
 		err = fmt.Errorf("number %d of the fence is used up, but no entry shows it", s.N)
 	}
 	return false, err
+}
+
+// shows reports whether a read's fence shows that number n is used up. Fence and
+// cells are one response, so the cells are no older than that.
+func shows(g *Grid, n uint64) bool {
+	return n == 0 || slices.ContainsFunc(g.Fence, func(s Stamp) bool { return s.N >= n })
 }
 
 // voidMark marks an entry that only uses up its number.

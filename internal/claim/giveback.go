@@ -28,14 +28,6 @@ func (p *pass) giveBack(ctx context.Context, rows []*held, g *Grid, why string) 
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	rows = p.toReturning(ctx, rows, why)
-	if g == nil && slices.ContainsFunc(rows, func(h *held) bool { return h.astray }) {
-		read, err := p.readAll(ctx)
-		if err != nil {
-			p.log.Error("rows could not be given back now; recovery does it", "error", err)
-			return
-		}
-		g = read
-	}
 	err := p.restore(ctx, rows, g)
 	if err != nil {
 		p.log.Error("rows could not be given back now; recovery does it", "error", err)

@@ -48,7 +48,6 @@ type held struct {
 	readAt   time.Time // when the read began that last confirmed it
 	cand     candidate
 	from     string // the text in the sheet that the mark replaces
-	astray   bool   // the claim text was not seen on its row
 	counted  bool   // the mark was seen to replace the claim text
 	unsent   bool   // its transaction ended surely before the final dot
 	doubtful bool

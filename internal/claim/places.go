@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -9,14 +10,12 @@ import (
 // checkPlaces looks at what the claim's answer shows. A claim whose text is not on
 // the row with its key went astray: rows moved at that moment. A cell that held a
 // text and no longer did kept what it has now: that row falls out.
-func (p *pass) checkPlaces(ctx context.Context, g, reply *Grid) error {
+func (p *pass) checkPlaces(ctx context.Context, g, reply *Grid, n uint64) error {
 	if reply == nil {
 		// The claim was applied, but its answer was lost: only a read can tell.
 		var err error
-		if reply, err = p.readAll(ctx); err != nil {
-			for _, h := range p.held {
-				h.astray = true
-			}
+		if reply, err = p.readClaimed(ctx, n); err != nil {
+			p.leave("the claim's answer was lost; recovery gives the row back")
 			p.doubt(SheetUnreadable, nil, "the claim's answer was lost and the sheet cannot be read: "+err.Error())
 			return p.stopped("the claim's answer was lost; nothing was sent")
 		}
@@ -35,7 +34,6 @@ func (p *pass) checkPlaces(ctx context.Context, g, reply *Grid) error {
 		case ok && key == h.Key && h.cand.status.Kind != StatusEmpty:
 			changed = append(changed, h)
 		default:
-			h.astray = true
 			astray++
 			p.doubt(ClaimMisplaced, h, fmt.Sprintf("row %d carries key %q and status %q", h.row.Number, key, text))
 		}
@@ -48,6 +46,39 @@ func (p *pass) checkPlaces(ctx context.Context, g, reply *Grid) error {
 	}
 	p.pruneFence(ctx, g)
 	return nil
+}
+
+// readClaimed reads until the fence in the same response shows that the claim of
+// number n had been applied: an older state does not show its texts, and a text that
+// is nowhere to be seen would be taken for one that need not be taken out.
+func (p *pass) readClaimed(ctx context.Context, n uint64) (*Grid, error) {
+	for try := range lagTries {
+		if try > 0 {
+			if err := p.Wait(ctx, readLag); err != nil {
+				return nil, err
+			}
+		}
+		g, err := p.Sheet.Read(ctx, p.order.Target, Ask{Tab: &p.grid.Tab, Columns: p.fit.Used(), Fence: true})
+		if err != nil {
+			return nil, err
+		}
+		if shows(g, n) {
+			return g, nil
+		}
+	}
+	return nil, errLags
+}
+
+// errLags says that reads show a state from before a claim that was applied.
+var errLags = errors.New("reads lag behind a claim that was applied")
+
+// leave lets go of rows without touching them: their claims stay in the ledger, and
+// recovery settles them as soon as the run has ended.
+func (p *pass) leave(why string) {
+	for _, h := range p.held {
+		p.note(h, Released, why)
+	}
+	p.held = nil
 }
 
 // columnsMoved handles a claim that landed in other columns than the job's: columns

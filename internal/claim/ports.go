@@ -292,7 +292,8 @@ type OpenBatch struct {
 	Seen        map[string]Before // by key: what stood in the rows around them
 	Ledger      string
 	LedgerCount uint64
-	Answered    bool // whether it was applied is written down
+	Answered    bool // whether it was applied is written down:
+	Applied     bool
 }
 
 // Stray is a claim text that was found in a sheet.

@@ -37,7 +37,7 @@ func (w *Worker) Recover(ctx context.Context, job *Job, run RunRef) error {
 		if errs[i] == nil {
 			errs[i] = r.settle(ctx, back)
 		}
-		if errs[i] != nil {
+		if errs[i] != nil && !errors.Is(errs[i], errLags) {
 			r.reportStuck(ctx, errs[i])
 		}
 	}
@@ -70,6 +70,9 @@ func (w *Worker) byPlace(job *Job, run RunRef, orphans []Message, batches []Open
 	for _, b := range batches {
 		r := at(place{b.Target, b.Tab})
 		r.batches = append(r.batches, b)
+		if b.Applied {
+			r.needs = max(r.needs, b.N)
+		}
 	}
 	return list
 }
@@ -113,7 +116,8 @@ type recovery struct {
 	log     *slog.Logger
 	orphans []Message
 	batches []OpenBatch
-	grid    *Grid // nil: the tab is gone
+	needs   uint64 // number of the newest claim that was applied: an older read tells nothing
+	grid    *Grid  // nil: the tab is gone
 	fit     *fitted
 }
 
@@ -127,6 +131,8 @@ func (r *recovery) look(ctx context.Context) (wentBack bool, err error) {
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("claims of a dead run wait for the sheet: %w", err)
+	case !shows(g, r.needs):
+		return false, errLags
 	}
 	if r.fit, err = fit(r.job, g); err != nil {
 		return false, fmt.Errorf("claims of a dead run wait for the sheet: %w", err)

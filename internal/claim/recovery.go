@@ -29,6 +29,9 @@ func (r *recovery) closeBatches(ctx context.Context) error {
 		if err := r.Ledger.CloseBatch(ctx, b.Mark, applied); err != nil {
 			return err
 		}
+		if applied {
+			r.needs = max(r.needs, b.N)
+		}
 		r.log.Info("recovered a claim without an answer", "mark", b.Mark, "n", b.N, "applied", applied)
 	}
 	_, err := r.look(ctx)

@@ -116,7 +116,7 @@ func (s *SQLite) Orphans(ctx context.Context, job string) ([]claim.Message, []cl
 			ms[i].Rewound = m.ClaimedAt.Before(wentBack)
 		}
 		bs, err = list(ctx, t, s.scanBatch, `SELECT b.mark, b.job, b.run_seq, b.run_id, b.spreadsheet, b.a1_range,
-				b.tab_id, b.tab_title, b.n, b.claims, b.before_rows, b.seen_rows, b.count, b.answer <> ''
+				b.tab_id, b.tab_title, b.n, b.claims, b.before_rows, b.seen_rows, b.count, b.answer <> '', b.answer = 'applied'
 			FROM batches b LEFT JOIN runs r ON r.seq = b.run_seq
 			WHERE ?1 IN ('', b.job) AND`+runless+`AND (b.answer = '' OR b.mark IN (
 				SELECT mark FROM messages WHERE ?1 IN ('', job) AND state NOT IN ('verified', 'returned')))
@@ -129,7 +129,7 @@ func (s *SQLite) Orphans(ctx context.Context, job string) ([]claim.Message, []cl
 func (s *SQLite) scanBatch(row scanner) (claim.OpenBatch, error) {
 	b := claim.OpenBatch{Ledger: s.id}
 	err := row.Scan(&b.Mark, &b.Run.Job, &b.Run.Seq, &b.Run.ID, &b.Target.Spreadsheet, &b.Target.Range,
-		&b.Tab.ID, &b.Tab.Title, &b.N, fromJSON{&b.Claims}, fromJSON{&b.Before}, fromJSON{&b.Seen}, &b.LedgerCount, &b.Answered)
+		&b.Tab.ID, &b.Tab.Title, &b.N, fromJSON{&b.Claims}, fromJSON{&b.Before}, fromJSON{&b.Seen}, &b.LedgerCount, &b.Answered, &b.Applied)
 	return b, err
 }
 

@@ -82,7 +82,7 @@ func orphansBatches(b *bench) {
 
 	// Once answered, it comes for as long as a claim of it has not ended.
 	b.must(b.CloseBatch(b.ctx(), want.Mark, true))
-	want.Answered = true
+	want.Answered, want.Applied = true, true
 	_, open, err = b.Orphans(b.ctx(), "reviews")
 	b.must(err)
 	b.same("batches after the answer", open, []claim.OpenBatch{want})
