@@ -63,9 +63,9 @@ $(GOLANGCI):
 
 .PHONY: cross
 cross: ## build for linux, darwin and windows
-	@for os in linux darwin windows; do for arch in amd64 arm64; do \
-	  echo "$$os/$$arch"; CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -o /dev/null ./cmd/sheetclaim || exit 1; \
-	done; done
+	@for target in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
+	  echo "$$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -o /dev/null ./cmd/sheetclaim || exit 1; \
+	done
 
 .PHONY: bench
 bench: ## benchmarks
