@@ -21,7 +21,7 @@ func (p *pass) openBatch(ctx context.Context, g *Grid) (Batch, error) {
 		}
 	}
 	ob := OpenBatch{
-		Mark: p.mark8, Run: p.order.Run, Target: p.order.Target, Tab: g.Tab, N: n,
+		Mark: p.batchMark, Run: p.order.Run, Target: p.order.Target, Tab: g.Tab, N: n,
 		Before: map[string]Before{}, Seen: map[string]Before{},
 	}
 	b := Batch{Cols: p.fit.Used()}
@@ -42,7 +42,7 @@ func (p *pass) openBatch(ctx context.Context, g *Grid) (Batch, error) {
 	if err != nil {
 		return Batch{}, fmt.Errorf("the ledger could not note the claim, so the sheet was not touched: %w", err)
 	}
-	b.Stamp = Stamp{N: n, Mark: p.mark8, Ledger: ledger, Count: count}
+	b.Stamp = Stamp{N: n, Mark: p.batchMark, Ledger: ledger, Count: count}
 	return b, nil
 }
 

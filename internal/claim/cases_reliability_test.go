@@ -286,11 +286,6 @@ func TestOP07LongRun(t *testing.T) {
 	})
 }
 
-// brokenLedger fails at its n-th call, for good.
-type brokenLedger struct{ *life }
-
-func (b brokenLedger) wrap(in *install) mortalLedger { return mortalLedger{b.life, in.ledger} }
-
 // A ledger that fails before the claim leaves everything untouched; one that fails
 // later never leads to a second message, and nothing is lost once it works again.
 func TestLedgerFailsAtEveryCall(t *testing.T) {
@@ -299,14 +294,14 @@ func TestLedgerFailsAtEveryCall(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			inWorld(t, dueRows(3), func(w *world) {
 				in := w.install("one", "one", nil)
-				broken := brokenLedger{&life{dieAt: n}}
+				broken := mortalLedger{&life{dieAt: n}, in.ledger}
 				make0 := in.svc.Worker
 				in.svc.Worker = func() *claim.Worker {
 					wk := make0()
-					wk.Ledger = broken.wrap(in)
+					wk.Ledger = broken
 					return wk
 				}
-				in.svc.Ledger, in.svc.Runs = broken.wrap(in), broken.wrap(in)
+				in.svc.Ledger, in.svc.Runs = broken, broken
 				if tk, err := in.svc.Start(context.Background(), claim.Request{Job: "test", RunID: "1"}); err == nil {
 					<-tk.Done()
 				} else if !errors.Is(err, errDead) {

@@ -41,10 +41,10 @@ func (p *pass) again() Step {
 
 // take takes all chosen keys in the ledger in one transaction.
 func (p *pass) take(ctx context.Context) error {
-	p.mark8 = p.NewMark()
+	p.batchMark = p.NewMark()
 	takes := make([]Take, len(p.held))
 	for i, h := range p.held {
-		h.Mark, h.Claim = p.mark8, claimText(p.order.Run.ID, p.mark8, i+1)
+		h.Mark, h.Claim = p.batchMark, claimText(p.order.Run.ID, p.batchMark, i+1)
 		h.from, h.Run = h.Claim, p.order.Run
 		takes[i] = Take{
 			MessageKey: h.MessageKey, Claim: h.Claim, Mark: h.Mark, Range: p.order.Target.Range,

@@ -58,7 +58,6 @@ func (w *world) dieAndRecover(n int, after bool) (died bool) {
 		<-tk.Done()
 	}
 	first.close()
-	accepted := w.sent()
 
 	time.Sleep(6 * time.Minute) // the dead run's lease ends
 	second := w.install("second", "one", nil)
@@ -89,7 +88,6 @@ func (w *world) dieAndRecover(n int, after bool) (died bool) {
 	if d, err := second.ledger.Find(context.Background(), "test", "4711"); err == nil && d.Document.State != claim.RunFinished {
 		t.Errorf("the dead run is still %q", d.Document.State)
 	}
-	_ = accepted
 	return l.isDead()
 }
 

@@ -24,7 +24,7 @@ type pass struct {
 	held   []*held // what the run holds or has settled, in sheet order
 	chunk  []*held // what send, mark and verify are at
 
-	mark8     string    // the mark of this claim batch
+	batchMark string    // the mark of this claim batch
 	claimedAt time.Time // when the claim was answered
 	tries     int       // picks so far
 	young     bool      // pick doubts a status that the read may only show late

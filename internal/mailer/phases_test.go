@@ -141,10 +141,10 @@ func TestPhases(t *testing.T) {
 				name += ", tls"
 				mode = smtpsink.STARTTLS
 			}
+			if encrypted && strings.HasPrefix(tc.name, "ehlo 550") {
+				continue // a server that knows only HELO cannot start TLS
+			}
 			t.Run(name, func(t *testing.T) {
-				if encrypted && strings.HasPrefix(tc.name, "ehlo 550") {
-					t.Skip("HELO cannot start TLS")
-				}
 				synctest.Test(t, func(t *testing.T) { testPhase(t, tc, mode) })
 			})
 		}

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // the zones must be there whatever the machine has
 )
 
 func zone(t *testing.T, name string) *time.Location {
 	t.Helper()
 	z, err := time.LoadLocation(name)
 	if err != nil {
-		t.Skipf("no time zone data: %v", err)
+		t.Fatal(err)
 	}
 	return z
 }
