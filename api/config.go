@@ -37,6 +37,9 @@ type Config struct {
 	Ready func(ctx context.Context) error
 	// Next answers when a job's schedule starts it next, soonest first; nil: unknown.
 	Next func(job string) []time.Time
+	// Overlap answers how a job's runs fit into the time between their starts; nil:
+	// unknown.
+	Overlap func(ctx context.Context, job string) (claim.Overlap, error)
 	// NewRunID names a run whose caller did not; nil: random letters and digits.
 	NewRunID func() string
 

@@ -28,6 +28,20 @@ type jobView struct {
 	RetryAfter        string        `json:"retry_after"`
 	FirstRunLimit     int           `json:"first_run_limit"`
 	LastRun           *runSummary   `json:"last_run,omitempty"`
+	Overlap           *overlapView  `json:"overlap,omitempty"`
+}
+
+// overlapView says how the runs of a job fit into the time between their starts.
+type overlapView struct {
+	Since          time.Time            `json:"since"`
+	Runs           int                  `json:"runs"`
+	OverlappedRuns int                  `json:"overlapped_runs"`
+	ForeignClaims  int                  `json:"foreign_claims"`
+	RunTime        string               `json:"run_time,omitempty"`
+	Interval       string               `json:"interval,omitempty"`
+	Ratio          float64              `json:"ratio"`
+	Verdict        claim.OverlapVerdict `json:"verdict"`
+	Detail         string               `json:"detail"`
 }
 
 type jobList struct {
@@ -47,6 +61,13 @@ func (s *Server) getJobs(c echo.Context) error {
 		if len(last) > 0 {
 			view.LastRun = &last[0]
 		}
+		if s.cfg.Overlap != nil {
+			o, err := s.cfg.Overlap(c.Request().Context(), job.Name)
+			if err != nil {
+				return ledgerProblem(err)
+			}
+			view.Overlap = viewOverlap(o)
+		}
 		list.Jobs = append(list.Jobs, view)
 	}
 	return write(c, http.StatusOK, echo.MIMEApplicationJSON, list)
@@ -60,4 +81,18 @@ func (j *JobInfo) view() jobView {
 		Limit: j.Limit, Delay: j.Delay.String(), Wait: j.Wait.String(), Lease: j.Lease.String(),
 		OnDoubt: j.OnDoubt, MaxAttempts: j.MaxAttempts, RetryAfter: j.RetryAfter.String(), FirstRunLimit: j.FirstRunLimit,
 	}
+}
+
+func viewOverlap(o claim.Overlap) *overlapView {
+	v := &overlapView{
+		Since: o.Since, Runs: o.Runs, OverlappedRuns: o.Overlapped, ForeignClaims: o.Foreign,
+		Ratio: o.Ratio(), Verdict: o.Verdict(), Detail: o.Sentence(),
+	}
+	if o.RunTime > 0 {
+		v.RunTime = o.RunTime.String()
+	}
+	if o.Interval > 0 {
+		v.Interval = o.Interval.String()
+	}
+	return v
 }

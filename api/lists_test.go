@@ -91,6 +91,35 @@ func TestListOfJobs(t *testing.T) {
 	}
 }
 
+func TestJobsSayHowRunsOverlap(t *testing.T) {
+	since := time.Date(2026, 11, 24, 9, 0, 0, 0, time.UTC)
+	overlap := claim.Overlap{Since: since, Runs: 10, Overlapped: 2, Foreign: 1, RunTime: 3 * time.Minute, Interval: 4 * time.Minute}
+	var broken error
+	s := newServer(t, &book{}, func(c *api.Config) {
+		c.Overlap = func(_ context.Context, job string) (claim.Overlap, error) {
+			if job != "reviews" {
+				t.Errorf("asked for %q", job)
+			}
+			return overlap, broken
+		}
+	})
+	a := do(t, s, "GET", "/v1/jobs", "")
+	for _, want := range []string{
+		`"overlap":{"since":"2026-11-24T09:00:00Z","runs":10,"overlapped_runs":2,"foreign_claims":1,"run_time":"3m0s","interval":"4m0s","ratio":0.75,"verdict":"regular"`,
+		`overlap regularly`,
+	} {
+		if !contains(a.Body, want) {
+			t.Errorf("%s lacks %s", a.Body, want)
+		}
+	}
+	overlap = claim.Overlap{Since: since}
+	if a = do(t, s, "GET", "/v1/jobs", ""); !contains(a.Body, `"ratio":0,"verdict":"unknown"`) || contains(a.Body, `"interval"`) {
+		t.Errorf("nothing is known: %s", a.Body)
+	}
+	broken = errors.New("disk I/O error")
+	do(t, s, "GET", "/v1/jobs", "").want(t, 503, "ledger_unavailable")
+}
+
 func TestRunThatIsNotThere(t *testing.T) {
 	s := newServer(t, &book{})
 	do(t, s, "GET", "/v1/runs/reviews/1", "").want(t, 404, "run_unknown")

@@ -159,5 +159,6 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 		}
 		return next
 	}
+	c.Overlap = func(ctx context.Context, name string) (claim.Overlap, error) { return m.overlap(ctx, p, name) }
 	return c
 }

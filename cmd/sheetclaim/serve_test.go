@@ -138,6 +138,23 @@ func TestThreeRunsAtOnce(t *testing.T) {
 		t.Errorf("outcomes %v, want %v", outcomes, want)
 	}
 	s.wantOneEach(5)
+	var list struct {
+		Jobs []struct {
+			Overlap struct {
+				Runs       int    `json:"runs"`
+				Overlapped int    `json:"overlapped_runs"`
+				Detail     string `json:"detail"`
+			} `json:"overlap"`
+		} `json:"jobs"`
+	}
+	a := v.must(http.StatusOK, "GET", "/v1/jobs", "")
+	if err := json.Unmarshal([]byte(a.body), &list); err != nil {
+		t.Fatal(err)
+	}
+	o := list.Jobs[0].Overlap
+	if o.Runs != 3 || o.Overlapped != 2 || !strings.Contains(o.Detail, "2 of 3 runs") {
+		t.Errorf("the job says of its overlaps: %s", a.body)
+	}
 }
 
 // AP02: one name is one run, however many ask for it, and keeps its result.

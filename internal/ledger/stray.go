@@ -48,6 +48,17 @@ func (t *tx) stray(ctx context.Context, b claim.Book, f claim.Stray) (claim.Stra
 	if err != nil || own {
 		return f, err
 	}
+	known, err := t.scan(ctx, []any{new(int)}, `SELECT 1 FROM sightings WHERE job = ? AND spreadsheet = ? AND key = ? AND text = ?`,
+		b.Job, b.Spreadsheet, f.Key, f.Text)
+	if err != nil {
+		return f, err
+	}
+	if !known {
+		e := Event{MessageKey: claim.MessageKey{Book: b, Key: f.Key}, Text: foreignSeen + f.Text}
+		if err := t.event(ctx, e); err != nil {
+			return f, err
+		}
+	}
 	// Another text in the row is another claim.
 	err = t.QueryRowContext(ctx, `INSERT INTO sightings (job, spreadsheet, key, text, since) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET since = iif(text = excluded.text, since, excluded.since), text = excluded.text

@@ -32,6 +32,23 @@ func Next(spec string, zone *time.Location, from time.Time, n int) ([]time.Time,
 	return ticks, nil
 }
 
+// Interval answers the shortest time between two of the ticks that follow from; 0
+// when fewer than two come.
+func Interval(spec string, zone *time.Location, from time.Time) (time.Duration, error) {
+	const some = 50 // more than the ticks of a day at work
+	ticks, err := Next(spec, zone, from, some)
+	if err != nil {
+		return 0, err
+	}
+	var shortest time.Duration
+	for i := 1; i < len(ticks); i++ {
+		if gap := ticks[i].Sub(ticks[i-1]); shortest == 0 || gap < shortest {
+			shortest = gap
+		}
+	}
+	return shortest, nil
+}
+
 // RunID names the run of a tick by its minute in UTC: cron-20261130T0905Z. Two
 // ticks of one schedule never fall into the same minute.
 func RunID(tick time.Time) string {

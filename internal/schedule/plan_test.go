@@ -153,3 +153,22 @@ func TestRunID(t *testing.T) {
 		t.Errorf("%q is no run id", id)
 	}
 }
+
+func TestInterval(t *testing.T) {
+	from := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	for spec, want := range map[string]time.Duration{
+		"*/5 * * * *":  5 * time.Minute,
+		"@every 90m":   90 * time.Minute,
+		"0 9 * * 1-5":  24 * time.Hour,
+		"0,20 9 * * *": 20 * time.Minute,
+		"0 0 29 2 *":   4*365*24*time.Hour + 24*time.Hour,
+		"*/7 * * * *":  4 * time.Minute, // 56 to 60
+	} {
+		if got, err := Interval(spec, time.UTC, from); err != nil || got != want {
+			t.Errorf("%s: %v, %v, want %v", spec, got, err, want)
+		}
+	}
+	if _, err := Interval("nonsense", nil, from); err == nil {
+		t.Error("nonsense has an interval")
+	}
+}

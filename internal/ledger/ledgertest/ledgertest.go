@@ -23,6 +23,7 @@ type Book interface {
 	Attempts(ctx context.Context, k claim.MessageKey) ([]claim.Attempt, error)
 	Events(ctx context.Context, job string) ([]ledger.Event, error)
 	Alerts(ctx context.Context) ([]claim.QueuedAlert, error)
+	History(ctx context.Context, job string, since time.Time) (claim.History, error)
 	Close() error
 }
 
@@ -84,6 +85,8 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"run/lists", runLists},
 		{"run/ran", runRan},
 		{"run/pause", runPause},
+		{"history/runs", historyRuns},
+		{"history/claims of other tools", historyForeign},
 		{"alerts/per route", alertsPerRoute},
 		{"alerts/retry", alertsRetry},
 		{"alerts/last delivered", alertsLastDelivered},
