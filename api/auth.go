@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 )
@@ -46,14 +47,18 @@ func (c *caller) jobNames() []string {
 
 // keyring knows callers by the hash of their token.
 type keyring []struct {
-	sum    [sha256.Size]byte
+	sum    tokenSum
 	caller *caller
 }
+
+type tokenSum [sha256.Size]byte
+
+func sumOf(token string) tokenSum { return sha256.Sum256([]byte(token)) }
 
 func newKeyring(cfg *Config) keyring {
 	ring := make(keyring, len(cfg.Tokens))
 	for i, t := range cfg.Tokens {
-		ring[i].sum = sha256.Sum256([]byte(t.Token))
+		ring[i].sum = sumOf(t.Token)
 		ring[i].caller = newCaller(cfg, t.Name, t.Jobs)
 	}
 	return ring
@@ -72,8 +77,7 @@ func newCaller(cfg *Config, name string, bound []string) *caller {
 
 // find answers whose token that is, or nil. Hashes of one length are compared, all
 // of them and each to its end, so that the time says nothing about the tokens.
-func (k keyring) find(token string) *caller {
-	sum := sha256.Sum256([]byte(token))
+func (k keyring) find(sum tokenSum) *caller {
 	var found *caller
 	for i := range k {
 		if subtle.ConstantTimeCompare(sum[:], k[i].sum[:]) == 1 {
@@ -109,8 +113,12 @@ func (s *Server) caller(c echo.Context) (*caller, error) {
 		c.Response().Header().Set("WWW-Authenticate", `Bearer realm="sheetclaim"`)
 		return nil, refuse(codeUnauthorized, "expected the header Authorization: Bearer <token>, found no bearer token: send one of those under api.tokens")
 	}
-	if who := s.keys.find(strings.TrimSpace(token)); who != nil {
+	who, wait := s.logins.find(s.keys, addressOf(c), time.Now(), strings.TrimSpace(token))
+	switch {
+	case who != nil:
 		return who, nil
+	case wait > 0:
+		return nil, refuse(codeManyWrong, "this address has sent too many wrong tokens, and is asked to wait: compare the token with those under api.tokens").after(wait)
 	}
 	c.Response().Header().Set("WWW-Authenticate", `Bearer realm="sheetclaim", error="invalid_token"`)
 	return nil, refuse(codeUnauthorized, "the bearer token is none that this service knows: compare it with those under api.tokens")

@@ -80,12 +80,16 @@ func (s *Server) recoverPanics() echo.MiddlewareFunc {
 	})
 }
 
-// setHeaders keeps answers out of caches, and browsers from guessing their type.
+// setHeaders keeps answers out of caches, browsers from guessing their type, from
+// telling other sites where they came from, and from running anything that is in
+// them or framing them. A page sets a policy of its own.
 func setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		header := c.Response().Header()
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-store")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		return next(c)
 	}
 }

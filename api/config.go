@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,10 @@ type Config struct {
 	Listen string
 	Tokens []Token
 	Jobs   []JobInfo
+	// TLS has the certificate to serve with; nil: the API is served in the clear.
+	TLS *tls.Config
+	// TrustedProxies are believed when they say in X-Forwarded-For who asked.
+	TrustedProxies []netip.Prefix
 
 	Start Starter
 	Runs  Finder

@@ -9,3 +9,6 @@ func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
 func (s *Server) Panic(path string) {
 	s.echo.GET(path, func(echo.Context) error { panic("the secret of the inside") })
 }
+
+// Guessers answers how many addresses are remembered for their wrong tokens.
+func (s *Server) Guessers() int { return len(s.logins.byFrom) }

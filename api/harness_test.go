@@ -129,6 +129,9 @@ func (a *answer) read(t *testing.T) {
 	if a.Header.Get("X-Content-Type-Options") != "nosniff" || a.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v lack nosniff or no-store", a.Header)
 	}
+	if a.Header.Get("Referrer-Policy") != "no-referrer" || a.Header.Get("Content-Security-Policy") == "" {
+		t.Errorf("headers %v lack a policy for browsers", a.Header)
+	}
 	if strings.HasSuffix(a.Header.Get("Content-Type"), "yaml") {
 		return
 	}

@@ -116,3 +116,18 @@ func TestDescriptionIsServed(t *testing.T) {
 		t.Errorf("answered %d %.40q", a.Status, a.Body)
 	}
 }
+
+// Whatever needs a token can refuse it, and can refuse to look at it.
+func TestDescriptionNamesRefusedLogins(t *testing.T) {
+	doc, err := describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if open := op.Security != nil && len(*op.Security) == 0; open == (op.Responses.Value("401") != nil) || open == (op.Responses.Value("429") != nil) {
+				t.Errorf("%s %s: an operation that needs a token answers 401 and 429 (TooManyWrong), and one with security: [] does not", method, path)
+			}
+		}
+	}
+}

@@ -27,6 +27,7 @@ const (
 	codeJobRequired    code = "job_required"            // left out, and there are several
 	codeSheetRequired  code = "spreadsheet_required"    // left out, and the key waits in several
 	codeUnauthorized   code = "unauthorized"            // no token, or a wrong one
+	codeManyWrong      code = "too_many_wrong_tokens"   // from that address, too fast
 	codeJobNotAllowed  code = "job_not_allowed"         // the token is bound to other jobs
 	codeHostRefused    code = "host_refused"            // no tokens, and called by another name
 	codeOriginRefused  code = "origin_refused"          // no tokens, and called by a foreign page
@@ -60,6 +61,8 @@ func (c code) status() int {
 		return http.StatusBadRequest
 	case codeUnauthorized:
 		return http.StatusUnauthorized
+	case codeManyWrong:
+		return http.StatusTooManyRequests
 	case codeJobNotAllowed, codeHostRefused, codeOriginRefused:
 		return http.StatusForbidden
 	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown:

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -16,6 +17,7 @@ type Server struct {
 	cfg    Config
 	echo   *echo.Echo
 	keys   keyring
+	logins logins
 	anyone *caller         // who calls a service without tokens
 	open   map[string]bool // method and path of routes that need no token
 }
@@ -26,10 +28,14 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.complete(), echo: echo.New(), open: map[string]bool{}}
+	s := &Server{
+		cfg: cfg.complete(), echo: echo.New(), open: map[string]bool{},
+		logins: logins{byFrom: map[netip.Prefix]*guesses{}},
+	}
 	s.keys = newKeyring(&s.cfg)
 	s.anyone = newCaller(&s.cfg, "", nil)
 	s.echo.HTTPErrorHandler = answerProblem
+	s.echo.IPExtractor = clientAddress(cfg.TrustedProxies)
 	s.echo.Use(s.note, s.recoverPanics(), setHeaders)
 	if len(s.keys) == 0 {
 		s.echo.Use(guardLocal)
@@ -87,7 +93,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer hurry()
 	srv := s.httpServer(requests)
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(l) }()
+	go func() { ended <- serve(srv, l) }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("api: serve: %w", err)
@@ -104,10 +110,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
+// serve serves, with TLS when the server has a configuration for it.
+func serve(srv *http.Server, l net.Listener) error {
+	if srv.TLSConfig != nil {
+		return srv.ServeTLS(l, "", "")
+	}
+	return srv.Serve(l)
+}
+
 // httpServer makes the server with its time limits. Requests live in base.
 func (s *Server) httpServer(base context.Context) *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),
+		TLSConfig:         s.cfg.TLS,
 		ReadHeaderTimeout: headerMost,
 		ReadTimeout:       s.cfg.ReadTimeout,
 		WriteTimeout:      s.cfg.ReadTimeout + startMost + s.cfg.MaxWait + writeMost,

@@ -56,6 +56,7 @@ type cli struct {
 	Init     initCmd     `cmd:"" help:"Write a commented configuration to start from."`
 	Cfg      cfgCmd      `cmd:"" name:"config" help:"Look at the configuration."`
 	Emulator emulatorCmd `cmd:"" help:"Serve the Google Sheets API on a port, in memory."`
+	Health   healthCmd   `cmd:"" help:"Ask a running service whether it is well."`
 	Version  versionCmd  `cmd:"" help:"Print version, commit and Go version."`
 }
 
@@ -132,16 +133,26 @@ func (m *Main) signals(ctx context.Context) (context.Context, func()) {
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		for n := 0; ; n++ {
-			if _, ok := <-ch; !ok {
+			sig, ok := <-ch
+			if !ok {
 				return
 			}
 			if n > 0 {
-				m.Exit(128 + int(syscall.SIGTERM))
+				m.Exit(signalled(sig))
 			}
 			cancel()
 		}
 	}()
 	return ctx, func() { signal.Stop(ch); close(ch); cancel() }
+}
+
+// signalled is the exit status of a process that a signal ended, as shells have it.
+func signalled(sig os.Signal) int {
+	const base = 128
+	if n, ok := sig.(syscall.Signal); ok {
+		return base + int(n)
+	}
+	return base
 }
 
 // newLogger logs for people or for machines. Secrets, addresses and message bodies

@@ -40,6 +40,9 @@ func (cfgCheckCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 	for _, line := range m.summary(cfg, client) {
 		fmt.Fprintln(m.Stdout, "  "+line)
 	}
+	for _, w := range cfg.Warnings() {
+		fmt.Fprintln(m.Stdout, "  warning: "+w)
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -42,7 +43,15 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	settled := make(chan struct{}, 1) // one is enough for all that was settled meanwhile
-	server, err := api.New(m.apiConfig(p, settled))
+	c := m.apiConfig(p, settled)
+	scheme := "http"
+	if t := cfg.API.TLS; t != nil {
+		scheme = "https"
+		if c.TLS, err = serverTLS(t); err != nil {
+			return err
+		}
+	}
+	server, err := api.New(c)
 	if err != nil {
 		return err
 	}
@@ -51,10 +60,20 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 		return err
 	}
 	if m.Ready != nil {
-		m.Ready(map[string]string{"api": "http://" + l.Addr().String()})
+		m.Ready(map[string]string{"api": scheme + "://" + l.Addr().String()})
 	}
-	m.log.Info("serving", "address", l.Addr().String(), "jobs", cfg.JobNames(), "version", version)
+	m.log.Info("serving", "address", l.Addr().String(), "scheme", scheme, "jobs", cfg.JobNames(), "version", version)
 	return m.parts(ctx, p, server, l, settled)
+}
+
+// serverTLS loads the certificate of the API. Versions before TLS 1.2 are refused
+// (RFC 8996).
+func serverTLS(t *job.ServerTLS) (*tls.Config, error) {
+	cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("api.tls: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // parts runs what serves side by side; the first that ends, or ctx, ends all.
@@ -137,6 +156,7 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 		default: // a recovery that has not begun yet does for both
 		}
 	}
+	c.TrustedProxies = p.cfg.API.Proxies()
 	for _, t := range p.cfg.API.Tokens {
 		c.Tokens = append(c.Tokens, api.Token{Name: t.Name, Token: t.Token.Reveal(), Jobs: t.Jobs})
 	}

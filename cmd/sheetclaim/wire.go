@@ -47,6 +47,9 @@ func (m *Main) load(path string) (*job.Config, error) {
 // server yet.
 func (m *Main) open(ctx context.Context, cfg *job.Config) (_ *parts, err error) {
 	p := &parts{cfg: cfg}
+	for _, w := range cfg.Warnings() {
+		m.log.Warn(w)
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())

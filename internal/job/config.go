@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -92,6 +93,18 @@ type API struct {
 	Tokens        []Token       `yaml:"tokens"`
 	MaxWait       time.Duration `yaml:"max_wait"`       // a request waits no longer for its run
 	CallbackHosts []string      `yaml:"callback_hosts"` // host or host:port that a callback_url may name
+	TLS           *ServerTLS    `yaml:"tls"`            // nil: the API is served in the clear
+	// TrustedProxies are addresses, or ranges of them, that are believed when they say in
+	// X-Forwarded-For who asked.
+	TrustedProxies []string `yaml:"trusted_proxies"`
+
+	proxies []netip.Prefix // of TrustedProxies
+}
+
+// ServerTLS is the certificate of the HTTP service.
+type ServerTLS struct {
+	CertFile string `yaml:"cert_file"` // PEM: the certificate, then those between it and its authority
+	KeyFile  string `yaml:"key_file"`  // PEM
 }
 
 // Token lets a caller in.
@@ -213,6 +226,9 @@ func (c *Config) String() string {
 func (c *Config) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("file", c.file), slog.Any("jobs", c.JobNames()))
 }
+
+// Proxies are the ranges of TrustedProxies.
+func (a *API) Proxies() []netip.Prefix { return a.proxies }
 
 // Zone is the job's own time zone; nil when the spreadsheet's counts.
 func (s *Spec) Zone() *time.Location { return s.zone }

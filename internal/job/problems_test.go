@@ -86,6 +86,14 @@ c.yaml:1:77: api.tokens[2].name: the value is missing
 c.yaml:1:85: api.tokens[2].token: two tokens have the same value, expected one of its own for each
 c.yaml:1:95: api.tokens[2].jobs[0]: there is no job "jj", did you mean j?`},
 		{"callback host", top, "api: {callback_hosts: [\"https://a.example.com\"]}\n" + top, `c.yaml:1:24: api.callback_hosts[0]: expected a host or host:port without a scheme, found "https://a.example.com"`},
+		{"tls without key", top, "api: {tls: {cert_file: none.pem}}\n" + top, `c.yaml:1:7: api.tls.key_file: the value is missing
+c.yaml:1:24: api.tls.cert_file: the file "DIR/none.pem" cannot be read: no such file or directory`},
+		{"tls with other files", top, "api: {tls: {cert_file: doc.go, key_file: doc.go}}\n" + top, "c.yaml:1:7: api.tls: expected a certificate and its own key, both in PEM: failed to find any PEM data in certificate input"},
+		{"proxies", top, "api: {trusted_proxies: [traefik, 0.0.0.0/0, \"::/0\", 10.0.0.5, 10.0.0.0/8]}\n" + top, `c.yaml:1:25: api.trusted_proxies[0]: expected an address such as 10.0.0.5 or a range such as 10.0.0.0/24, found "traefik"
+c.yaml:1:34: api.trusted_proxies[1]: "0.0.0.0/0" is everybody: name the proxy's own address or range
+c.yaml:1:45: api.trusted_proxies[2]: "::/0" is everybody: name the proxy's own address or range`},
+		{"callback to anywhere", top, "api: {callback_hosts: [\"*.example.com\"]}\n" + top, `c.yaml:1:24: api.callback_hosts[0]: expected a host or host:port without a scheme, found "*.example.com"`},
+		{"webhook with a password in the clear", top, "alerts: {webhook: {url: \"http://u:hunter2@hooks.example.com/x\"}}\n" + top, "c.yaml:1:25: alerts.webhook.url: expected https: the address holds a password, which would cross the network in the clear"},
 		{"run memory", top, "run_memory: 1s\n" + top, "c.yaml:1:13: run_memory: expected at least 1m0s, found 1s"},
 		// Jobs.
 		{"job name", "  j:\n", "  \"a b\":\n", `c.yaml:5:3: jobs.a b: expected a job name of up to 64 letters a to z, digits and ._-, found "a b"`},

@@ -178,12 +178,16 @@ func (r *reader) alerts(a *Alerts) {
 		u, err := url.Parse(w.URL)
 		if w.URL != "" && (err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http") {
 			r.at("alerts.webhook.url", "expected an address such as https://host/path, found %s", r.show("alerts.webhook.url", w.URL))
+		} else if err == nil && u.User != nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+			r.at("alerts.webhook.url", "expected https: the address holds a password, which would cross the network in the clear")
 		}
 	}
 }
 
 func (r *reader) api(c *Config) {
 	a := &c.API
+	r.serverTLS(a.TLS)
+	r.proxies(a)
 	host, port, err := net.SplitHostPort(a.Listen)
 	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || n < 0 || n > 65535 {
 		r.at("api.listen", "expected host:port such as 127.0.0.1:8080, found %s", r.show("api.listen", a.Listen))

@@ -157,8 +157,10 @@ func (e *Emulator) Listen(addr string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		URL:  "http://" + l.Addr().String(),
-		http: &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second},
+		URL: "http://" + l.Addr().String(),
+		http: &http.Server{ // no WriteTimeout: a fault may hold an answer back for as long as it likes
+			Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		},
 	}
 	go func() { _ = s.http.Serve(l) }() // ends with Close
 	return s, nil
