@@ -31,6 +31,8 @@ type Main struct {
 	Exit func(code int)
 	// Ready is told the addresses that a serving command listens on; nil: nobody asks.
 	Ready func(addrs map[string]string)
+	// Browse opens a file in the browser; nil: there is none.
+	Browse func(ctx context.Context, path string) error
 
 	log *slog.Logger
 }
@@ -38,7 +40,7 @@ type Main struct {
 // NewMain is the program as the operating system starts it.
 func NewMain() *Main {
 	return &Main{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.LookupEnv, Now: time.Now, Exit: os.Exit,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.LookupEnv, Now: time.Now, Exit: os.Exit, Browse: browse,
 	}
 }
 
@@ -51,6 +53,7 @@ type cli struct {
 	Demo     demoCmd     `cmd:"" help:"Show it: emulator, mail catcher, ledger and service in one process; three runs at once on a sample sheet."`
 	Serve    serveCmd    `cmd:"" help:"Serve the HTTP API and start scheduled runs."`
 	Run      runCmd      `cmd:"" help:"Run a job once, now."`
+	Preview  previewCmd  `cmd:"" help:"Show what a run would send now, rendered; touch nothing."`
 	Doubts   doubtsCmd   `cmd:"" help:"List the messages that wait for a person."`
 	Settle   settleCmd   `cmd:"" help:"Say what became of a message that waits: it was sent, or send it again."`
 	Init     initCmd     `cmd:"" help:"Write a commented configuration to start from."`

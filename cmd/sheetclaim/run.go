@@ -160,6 +160,9 @@ func printRun(w io.Writer, d claim.Document) error {
 		fmt.Fprintln(tw, "\nROW\tKEY\tOUTCOME\tADDRESS\t"+lastColumn(d))
 		for _, r := range d.Rows {
 			why := cmp.Or(r.Reason, r.SMTPReply, r.Subject)
+			if r.Hidden && d.Outcome == claim.RunDry && r.Outcome == claim.Would {
+				why += " (the row is hidden)"
+			}
 			if r.Outcome == claim.Unknown {
 				why += "; look for Message-ID " + r.MessageID
 			}

@@ -96,7 +96,7 @@ func (p *pass) sentence(err error) string {
 	case err != nil:
 		return err.Error()
 	case p.order.DryRun:
-		return fmt.Sprintf("%d of %d due rows would be sent; nothing was touched%s%s", len(p.doc.Rows)-c.Skipped-c.Taken, c.Due, p.warning, p.whyNone())
+		return fmt.Sprintf("%d of %d due rows would be sent; nothing was touched%s", len(p.doc.Rows)-c.Skipped-c.Taken, c.Due, p.afterthought())
 	case p.doc.Outcome == RunNothingDue:
 		return "no row is due: " + p.passedBy.String()
 	case p.doc.Outcome == RunOverlapped:
@@ -123,12 +123,16 @@ func (p *pass) sentence(err error) string {
 	return s.String()
 }
 
-// whyNone says why a dry run found nothing.
-func (p *pass) whyNone() string {
-	if p.doc.Counts.Due > 0 {
-		return ""
+// afterthought is what a dry run adds to its sentence: that a run would be refused, or
+// why there is nothing to do.
+func (p *pass) afterthought() string {
+	switch {
+	case p.warning != "":
+		return "; " + p.warning
+	case p.doc.Counts.Due == 0:
+		return "; " + p.passedBy.String()
 	}
-	return "; " + p.passedBy.String()
+	return ""
 }
 
 // takenRows names the rows that other runs had.

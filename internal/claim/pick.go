@@ -37,15 +37,18 @@ type picked struct {
 	candidates []candidate
 	busy       []candidate // due, but the cell carries somebody's claim
 	faults     []fault
+	hidden     []candidate // due, but left since they are hidden
 	passedBy   passedBy
 }
 
 // passedBy counts the rows that are not due, by why.
 type passedBy struct {
-	rows    int // all that are not blank
-	handled int // their status ends them, or is somebody's own text
-	where   int // do not pass where
-	notYet  int // their time has not come, or they have none
+	rows    int       // all that are not blank
+	handled int       // their status ends them, or is somebody's own text
+	where   int       // do not pass where
+	notYet  int       // their time has not come, or they have none
+	hidden  int       // hidden, and the job leaves those
+	next    time.Time // when the first of notYet becomes due; zero if none has a time
 }
 
 // maxKey keeps a key usable as a name in logs, URLs and the ledger.
@@ -58,7 +61,7 @@ func (f *fitted) pick(g *Grid, now time.Time, wishes map[string]bool) picked {
 	var p picked
 	rowsOf := f.rowsByKey(g.Rows)
 	for _, row := range g.Rows {
-		if row.IsBlank() || f.job.SkipHidden && row.Hidden {
+		if row.IsBlank() {
 			continue
 		}
 		p.passedBy.rows++
@@ -71,6 +74,10 @@ func (f *fitted) pick(g *Grid, now time.Time, wishes map[string]bool) picked {
 			continue
 		}
 		ready, err := f.isDue(&c, now)
+		if row.Hidden && f.job.SkipHidden {
+			p.leaveHidden(f, c, ready)
+			continue
+		}
 		if !ready && err == nil {
 			p.passedBy.count(c)
 			continue
@@ -97,18 +104,34 @@ func (f *fitted) pick(g *Grid, now time.Time, wishes map[string]bool) picked {
 	return p
 }
 
+// leaveHidden notes a hidden row that the job leaves. Its faults are nobody's worry.
+func (p *picked) leaveHidden(f *fitted, c candidate, due bool) {
+	p.passedBy.hidden++
+	if due {
+		c.key, _ = f.key(c.row)
+		p.hidden = append(p.hidden, c)
+	}
+}
+
 // count notes a row that is not due.
 func (p *passedBy) count(c candidate) {
-	if c.passes {
-		p.notYet++
-	} else {
+	if !c.passes {
 		p.where++
+		return
+	}
+	p.notYet++
+	if !c.due.IsZero() && (p.next.IsZero() || c.due.Before(p.next)) {
+		p.next = c.due
 	}
 }
 
 // String says in words why rows are not due.
 func (p passedBy) String() string {
-	return fmt.Sprintf("of %d rows, %d have a status that ends them, %d do not pass where, %d are not due yet", p.rows, p.handled, p.where, p.notYet)
+	s := fmt.Sprintf("of %d rows, %d have a status that ends them, %d do not pass where, %d are not due yet", p.rows, p.handled, p.where, p.notYet)
+	if p.hidden > 0 {
+		s += fmt.Sprintf(", %d are hidden", p.hidden)
+	}
+	return s
 }
 
 // wished reads the status of a row that a person wants sent again as if "resend"

@@ -13,7 +13,7 @@ import (
 func (p *pass) pick(ctx context.Context) (Step, error) {
 	p.tries++
 	p.chosen, p.held, p.young = nil, nil, false
-	p.doc.Counts, p.doc.Rows, p.doc.Doubts = Counts{}, []RowReport{}, []Doubt{}
+	p.later, p.doc.Counts, p.doc.Rows, p.doc.Doubts = 0, Counts{}, []RowReport{}, []Doubt{}
 	if err := p.read(ctx); err != nil {
 		return "", p.failed(readCause(err), err)
 	}
@@ -23,6 +23,9 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 	}
 	found := p.fit.pick(p.grid, p.Now(), wishes)
 	p.passedBy = found.passedBy
+	if p.show != nil && p.show.key != "" {
+		found = found.only(p.show.key)
+	}
 	if err := p.firstRun(ctx, len(found.candidates)); err != nil {
 		return "", err
 	}
@@ -120,12 +123,15 @@ func (p *pass) firstRun(ctx context.Context, due int) error {
 		return nil
 	}
 	if p.order.DryRun {
-		p.warning = fmt.Sprintf("; %d rows are due, and the first run asks for --yes or \"confirm\": true when more than %d are", due, limit)
+		p.warning = fmt.Sprintf("%d rows are due, and the first run asks for --yes or \"confirm\": true when more than %d are", due, limit)
 		return nil
 	}
 	p.doc.Counts.Due = due
 	return &endError{outcome: RunStopped, cause: causeFirst, detail: fmt.Sprintf("%d rows are due, and this job has never run: more than first_run_limit (%d) are not mailed by surprise. Look at a dry run, then confirm with --yes or \"confirm\": true, or name a limit", due, limit)}
 }
+
+// hiddenReason is why a dry run leaves a row that is due.
+const hiddenReason = "the row is hidden, and the job has skip_hidden: true"
 
 // choose asks the ledger's knowledge and the message itself about each candidate,
 // until the limit is reached: rows that the ledger refuses do not use it up.
@@ -133,7 +139,13 @@ func (p *pass) choose(found picked, known map[string]Message) []fault {
 	faults := found.faults
 	p.doc.Counts.Due += len(found.faults) + len(found.busy)
 	for _, f := range found.faults {
-		p.add(candidate{row: Row{Number: f.row}, key: f.key}, Skipped, f.text)
+		row, _ := rowAt(p.grid, f.row)
+		p.add(candidate{row: row, key: f.key, text: row.Cell(p.fit.cols.Status).Shown}, Skipped, f.text)
+	}
+	if p.order.DryRun {
+		for _, c := range found.hidden {
+			p.add(c, Skipped, hiddenReason)
+		}
 	}
 	taken := 0
 	for _, c := range found.candidates {
@@ -151,15 +163,15 @@ func (p *pass) choose(found picked, known map[string]Message) []fault {
 		case !ch.take:
 			continue // its time to be tried again has not come
 		case taken >= p.order.Limit:
-			// It stays due for the next run.
+			p.later++ // it stays due for the next run
 		default:
-			subject, err := p.tryDraft(c)
+			d, err := p.tryDraft(c)
 			if err != nil {
 				p.add(c, Skipped, err.Error())
 				faults = append(faults, fault{c.row.Number, c.key, err.Error()})
 				break
 			}
-			p.hold(c, ch, subject)
+			p.hold(c, ch, d)
 			taken++
 		}
 		p.doc.Counts.Due++
@@ -168,35 +180,35 @@ func (p *pass) choose(found picked, known map[string]Message) []fault {
 }
 
 // tryDraft renders a row's message early, so that its faults are found before
-// anything is touched, and answers its subject.
-func (p *pass) tryDraft(c candidate) (subject string, err error) {
-	if _, err = p.compose(MessageKey{Book: p.book(), Key: c.key}, c.row); err != nil {
-		return "", err
-	}
-	d, err := p.fit.Draft(c.row)
-	return d.Subject, err
+// anything is touched.
+func (p *pass) tryDraft(c candidate) (Draft, error) {
+	d, _, err := p.compose(MessageKey{Book: p.book(), Key: c.key}, c.row)
+	return d, err
 }
 
 // compose renders the whole message of a row.
-func (p *pass) compose(k MessageKey, row Row) (Letter, error) {
+func (p *pass) compose(k MessageKey, row Row) (Draft, Letter, error) {
 	d, err := p.fit.Draft(row)
 	if err != nil {
-		return Letter{}, err
+		return Draft{}, Letter{}, err
 	}
 	d.ID, d.Date = messageID(k), p.Now().In(p.fit.zone)
 	l, err := p.Mailer.Compose(d)
 	l.Key = k.Key
-	return l, err
+	return d, l, err
 }
 
 // hold notes a candidate as chosen.
-func (p *pass) hold(c candidate, ch choice, subject string) {
+func (p *pass) hold(c candidate, ch choice, d Draft) {
 	h := p.add(c, "", "")
 	h.MessageKey = MessageKey{Book: p.book(), Key: c.key, Generation: ch.generation}
 	h.Attempts = ch.attempts
 	h.Before = p.fit.cols.before(c.row)
 	if p.order.DryRun {
-		h.report.Outcome, h.report.Subject = Would, subject
+		h.report.Outcome, h.report.Subject = Would, d.Subject
+		if p.show != nil {
+			p.show.drafts[h] = d
+		}
 		return
 	}
 	p.held = append(p.held, h)
@@ -206,7 +218,7 @@ func (p *pass) hold(c candidate, ch choice, subject string) {
 func (p *pass) add(c candidate, o Outcome, reason string) *held {
 	h := &held{row: c.row, cand: c}
 	h.Key, h.Row = c.key, c.row.Number
-	h.report = &RowReport{Row: c.row.Number, Key: c.key, Outcome: o, Reason: reason, Status: c.text}
+	h.report = &RowReport{Row: c.row.Number, Key: c.key, Hidden: c.row.Hidden, Outcome: o, Reason: reason, Status: c.text}
 	if p.fit != nil {
 		h.email = c.row.Cell(p.fit.cols.Email).Value()
 		h.report.Email = c.row.Cell(p.fit.cols.Email).Shown

@@ -133,6 +133,7 @@ type Draft struct {
 	Unsubscribe string // URL of a one-click unsubscribe
 	ID          string // stable per message key: the left side of the Message-ID
 	Date        time.Time
+	Test        bool // to somebody of the house who wants to see it: a header says so
 }
 
 // Letter is a whole message, ready for the wire.

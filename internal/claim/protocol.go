@@ -106,17 +106,27 @@ func (p *pass) carry(ctx context.Context) error {
 // notNow answers why the job is not to run at this time: outside its send window,
 // or paused after a fault of its mail account.
 func (p *pass) notNow(ctx context.Context) (time.Time, string) {
-	now := p.Now()
+	if until, why := p.closed(); why != "" || p.order.Confirmed || p.order.DryRun {
+		return until, why
+	}
+	return p.resting(ctx)
+}
+
+// closed answers until when the job's send window is closed, and says so; "" if it is
+// open.
+func (p *pass) closed() (time.Time, string) {
 	if p.job.Open != nil {
-		if open, next := p.job.Open(now); !open {
+		if open, next := p.job.Open(p.Now()); !open {
 			return next, "outside the job's window; closed"
 		}
 	}
-	if p.order.Confirmed || p.order.DryRun {
-		return time.Time{}, ""
-	}
+	return time.Time{}, ""
+}
+
+// resting answers until when the job is paused, and why; "" if it is not.
+func (p *pass) resting(ctx context.Context) (time.Time, string) {
 	until, err := p.Ledger.Paused(ctx, p.job.Name)
-	if err == nil && now.Before(until) {
+	if err == nil && p.Now().Before(until) {
 		return until, "waiting after a fault of the mail account"
 	}
 	return time.Time{}, "" // a ledger that cannot be read stops the run at its first step

@@ -47,6 +47,7 @@ type RowReport struct {
 	Row       int        `json:"row"`
 	Key       string     `json:"key"`
 	Email     string     `json:"email,omitempty"`
+	Hidden    bool       `json:"hidden,omitempty"`  // by hand or by a filter
 	Subject   string     `json:"subject,omitempty"` // of a dry run
 	Outcome   Outcome    `json:"outcome,omitempty"` // absent while the row is under way
 	Attempt   int        `json:"attempt,omitempty"`

@@ -52,7 +52,7 @@ var errLeaseLost = errors.New("the ledger refused the commit record: the run's l
 // it is confirmed again when the last read has grown old.
 func (p *pass) sendOne(ctx context.Context, h *held, rest []*held) {
 	for {
-		letter, err := p.compose(h.MessageKey, h.row)
+		_, letter, err := p.compose(h.MessageKey, h.row)
 		if err != nil {
 			h.doubtful = true
 			p.note(h, Skipped, err.Error())

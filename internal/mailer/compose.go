@@ -118,6 +118,9 @@ func (m *SMTP) message(d claim.Draft, a addressees) (*gomail.Msg, error) {
 	// Both keep autoresponders quiet: RFC 3834 section 5, and Exchange's own way.
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.SetGenHeader("X-Auto-Response-Suppress", "All")
+	if d.Test {
+		msg.SetGenHeader("X-Sheetclaim-Test", "yes")
+	}
 	if d.Unsubscribe != "" {
 		u, err := unsubscribeURL(d.Unsubscribe)
 		if err != nil {
