@@ -93,7 +93,7 @@ func TestPreviewJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v\n%s%s", code, err, out, errs)
 	}
-	if v.Counts.WouldSend != 1 || len(v.Rows) != 2 || !strings.HasPrefix(v.Rows[0].Message.Text, "Dear Ada") {
+	if v.Counts.WouldSend != 1 || v.Counts.Later != 1 || len(v.Rows) != 1 || !strings.HasPrefix(v.Rows[0].Message.Text, "Dear Ada") {
 		t.Errorf("%+v", v)
 	}
 }
