@@ -229,13 +229,13 @@ func (m *Main) user() string {
 
 // desk is where messages wait for a person's word: the api.Desk over a ledger.
 type desk struct {
-	ledger *ledger.SQLite
+	ledger *ledger.DB
 	home   map[string]string // each job's own spreadsheet
 }
 
 var _ api.Desk = desk{}
 
-func newDesk(l *ledger.SQLite, cfg *job.Config) desk {
+func newDesk(l *ledger.DB, cfg *job.Config) desk {
 	d := desk{ledger: l, home: map[string]string{}}
 	for name, spec := range cfg.Jobs {
 		d.home[name] = spec.Spreadsheet

@@ -25,7 +25,7 @@ import (
 // parts is the wired program: what serve and run have in common.
 type parts struct {
 	cfg     *job.Config
-	ledger  *ledger.SQLite
+	ledger  *ledger.DB
 	mailer  *mailer.SMTP
 	alerts  *alert.Deliverer
 	service *claim.Service

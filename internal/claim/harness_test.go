@@ -105,7 +105,7 @@ type install struct {
 	w      *world
 	name   string
 	svc    *claim.Service
-	ledger *ledger.SQLite
+	ledger *ledger.DB
 	mail   *mailer.SMTP
 	job    *claim.Job
 	sheet  func(claim.Sheet) claim.Sheet // wraps the client of each run; nil: as it is

@@ -362,7 +362,7 @@ func (c simConn) Read(b []byte) (int, error) {
 type proc struct {
 	*fate
 	svc  *claim.Service
-	led  *ledger.SQLite
+	led  *ledger.DB
 	mail *mailer.SMTP
 	job  *claim.Job
 }

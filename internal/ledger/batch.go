@@ -9,7 +9,7 @@ import (
 )
 
 // OpenBatch implements claim.Ledger. Without a lease it answers ErrLeaseEnded.
-func (s *SQLite) OpenBatch(ctx context.Context, run claim.RunRef, b claim.OpenBatch) (string, uint64, error) {
+func (s *DB) OpenBatch(ctx context.Context, run claim.RunRef, b claim.OpenBatch) (string, uint64, error) {
 	var count int64
 	err := s.write(ctx, "open batch "+b.Mark, func(t *tx) error {
 		leased, err := t.leased(ctx, run)
@@ -69,7 +69,7 @@ func (t *tx) insertBatch(ctx context.Context, run claim.RunRef, b claim.OpenBatc
 
 // CloseBatch implements claim.Ledger. The same answer may come twice, as when a
 // later run finds out what the run itself learns a little later.
-func (s *SQLite) CloseBatch(ctx context.Context, mark string, applied bool) error {
+func (s *DB) CloseBatch(ctx context.Context, mark string, applied bool) error {
 	answer := "refused"
 	if applied {
 		answer = "applied"
@@ -97,7 +97,7 @@ func (s *SQLite) CloseBatch(ctx context.Context, mark string, applied bool) erro
 // Orphans implements claim.Ledger. A run that has finished but could not mark all
 // its rows leaves orphans too. An answered batch comes with its claims that have
 // not ended, since what it saw may have to be put back.
-func (s *SQLite) Orphans(ctx context.Context, job string) ([]claim.Message, []claim.OpenBatch, error) {
+func (s *DB) Orphans(ctx context.Context, job string) ([]claim.Message, []claim.OpenBatch, error) {
 	const runless = ` (r.seq IS NULL OR r.state <> 'running' OR r.lease_until <= ?2) `
 	var ms []claim.Message
 	var bs []claim.OpenBatch
@@ -126,7 +126,7 @@ func (s *SQLite) Orphans(ctx context.Context, job string) ([]claim.Message, []cl
 	return ms, bs, err
 }
 
-func (s *SQLite) scanBatch(row scanner) (claim.OpenBatch, error) {
+func (s *DB) scanBatch(row scanner) (claim.OpenBatch, error) {
 	b := claim.OpenBatch{Ledger: s.id}
 	err := row.Scan(&b.Mark, &b.Run.Job, &b.Run.Seq, &b.Run.ID, &b.Target.Spreadsheet, &b.Target.Range,
 		&b.Tab.ID, &b.Tab.Title, &b.N, fromJSON{&b.Claims}, fromJSON{&b.Before}, fromJSON{&b.Seen}, &b.LedgerCount, &b.Answered, &b.Applied)
@@ -134,7 +134,7 @@ func (s *SQLite) scanBatch(row scanner) (claim.OpenBatch, error) {
 }
 
 // Rewound implements claim.Ledger. Another ledger's count says nothing of this one.
-func (s *SQLite) Rewound(ctx context.Context, ledger string, seen uint64) (bool, error) {
+func (s *DB) Rewound(ctx context.Context, ledger string, seen uint64) (bool, error) {
 	if ledger != s.id {
 		return false, nil
 	}
@@ -153,7 +153,7 @@ func (s *SQLite) Rewound(ctx context.Context, ledger string, seen uint64) (bool,
 
 // FenceBefore implements claim.Ledger. Only a batch that was seen applied proves
 // that its number was used up by then.
-func (s *SQLite) FenceBefore(ctx context.Context, spreadsheet string, tab int64, at time.Time) (uint64, error) {
+func (s *DB) FenceBefore(ctx context.Context, spreadsheet string, tab int64, at time.Time) (uint64, error) {
 	var n uint64
 	err := s.read(ctx, "find an old fence number", func(t *tx) error {
 		_, err := t.scan(ctx, []any{&n}, `SELECT coalesce(max(n), 0) FROM batches

@@ -4,13 +4,13 @@ import "context"
 
 // DropConnection closes the ledger's connection, as happens when a statement is
 // interrupted; the next transaction connects again.
-func (s *SQLite) DropConnection() {
+func (s *DB) DropConnection() {
 	s.db.SetMaxIdleConns(-1)
 	s.db.SetMaxIdleConns(1)
 }
 
 // Synchronous answers how the connection writes to disk; 2 is FULL.
-func (s *SQLite) Synchronous(ctx context.Context) (level int, err error) {
+func (s *DB) Synchronous(ctx context.Context) (level int, err error) {
 	err = s.db.QueryRowContext(ctx, `PRAGMA synchronous`).Scan(&level)
 	return level, err
 }

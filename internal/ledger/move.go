@@ -10,7 +10,7 @@ import (
 
 // Move implements claim.Ledger. It never moves a claim to claimed: that is Take's,
 // which asks more.
-func (s *SQLite) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) ([]bool, error) {
+func (s *DB) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) ([]bool, error) {
 	var moved []bool
 	err := s.write(ctx, "move claims", func(t *tx) error {
 		moved = make([]bool, len(ms))
@@ -78,7 +78,7 @@ func (t *tx) attempt(ctx context.Context, m claim.Message, a claim.Attempt) erro
 	_, err := t.ExecContext(ctx, `INSERT INTO attempts
 			(job, spreadsheet, key, generation, number, claim, verdict, step, reply, message_id, at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET verdict = excluded.verdict, step = excluded.step, reply = excluded.reply,
+		ON CONFLICT (job, spreadsheet, key, generation, number, claim) DO UPDATE SET verdict = excluded.verdict, step = excluded.step, reply = excluded.reply,
 			message_id = excluded.message_id, at = excluded.at
 		WHERE excluded.verdict <> ''`,
 		m.Job, m.Spreadsheet, m.Key, m.Generation, a.Number, m.Claim, a.Verdict, a.Step, a.Reply, a.MessageID, stamp(a.At))

@@ -10,7 +10,7 @@ import (
 )
 
 // Report implements claim.Ledger.
-func (s *SQLite) Report(ctx context.Context, run claim.RunRef, rs []claim.Report) error {
+func (s *DB) Report(ctx context.Context, run claim.RunRef, rs []claim.Report) error {
 	return s.write(ctx, "report", func(t *tx) error {
 		for _, r := range rs {
 			news, err := t.isNews(ctx, run, r)
@@ -43,7 +43,7 @@ func (t *tx) isNews(ctx context.Context, run claim.RunRef, r claim.Report) (bool
 		return true, nil
 	}
 	n, err := t.change(ctx, `INSERT INTO reports (job, name, text, at) VALUES (?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET text = excluded.text, at = excluded.at WHERE text <> excluded.text`,
+		ON CONFLICT (job, name) DO UPDATE SET text = excluded.text, at = excluded.at WHERE reports.text <> excluded.text`,
 		cmp.Or(r.Alert.Job, run.Job), r.Once, r.Text, stamp(t.now))
 	return n == 1, err
 }
@@ -80,7 +80,7 @@ func scanAlert(row scanner) (claim.QueuedAlert, error) {
 }
 
 // Queued implements claim.Outbox.
-func (s *SQLite) Queued(ctx context.Context, route string, now time.Time) ([]claim.QueuedAlert, error) {
+func (s *DB) Queued(ctx context.Context, route string, now time.Time) ([]claim.QueuedAlert, error) {
 	var as []claim.QueuedAlert
 	err := s.read(ctx, "list alerts for "+route, func(t *tx) (err error) {
 		as, err = list(ctx, t, scanAlert, `SELECT `+alertColumns+`, d.tries
@@ -92,7 +92,7 @@ func (s *SQLite) Queued(ctx context.Context, route string, now time.Time) ([]cla
 }
 
 // LastDelivered implements claim.Outbox.
-func (s *SQLite) LastDelivered(ctx context.Context, route, job string, kind claim.AlertKind, cause string) (time.Time, error) {
+func (s *DB) LastDelivered(ctx context.Context, route, job string, kind claim.AlertKind, cause string) (time.Time, error) {
 	var last time.Time
 	err := s.read(ctx, "find the last alert on "+route, func(t *tx) error {
 		return t.QueryRowContext(ctx, `SELECT coalesce(max(d.delivered_at), '')
@@ -103,25 +103,25 @@ func (s *SQLite) LastDelivered(ctx context.Context, route, job string, kind clai
 }
 
 // Delivered implements claim.Outbox.
-func (s *SQLite) Delivered(ctx context.Context, route string, numbers []int64, now time.Time) error {
+func (s *DB) Delivered(ctx context.Context, route string, numbers []int64, now time.Time) error {
 	return s.deliveries(ctx, "write down a delivery on "+route, route, numbers, `delivered_at = ?`, stamp(now))
 }
 
 // Undelivered implements claim.Outbox.
-func (s *SQLite) Undelivered(ctx context.Context, route string, numbers []int64, why string, next time.Time) error {
+func (s *DB) Undelivered(ctx context.Context, route string, numbers []int64, why string, next time.Time) error {
 	return s.deliveries(ctx, "write down a failed delivery on "+route, route, numbers,
 		`tries = tries + 1, problem = ?, next_try = ?`, why, stamp(next))
 }
 
 // deliveries changes deliveries that are still due; one that went out stays so.
-func (s *SQLite) deliveries(ctx context.Context, doing, route string, numbers []int64, set string, args ...any) error {
-	wanted, err := asJSON(numbers)
+func (s *DB) deliveries(ctx context.Context, doing, route string, numbers []int64, set string, args ...any) error {
+	wanted, err := s.engine.array(numbers)
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, doing, func(t *tx) error {
 		_, err := t.change(ctx, `UPDATE deliveries SET `+set+`
-			WHERE route = ? AND delivered_at = '' AND alert IN (SELECT value FROM json_each(?))`,
+			WHERE route = ? AND delivered_at = '' AND `+s.engine.oneOf(`alert`),
 			append(args, route, wanted)...)
 		return err
 	})

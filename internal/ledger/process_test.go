@@ -18,6 +18,7 @@ import (
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/ledger"
+	"github.com/sheetclaim/sheetclaim/internal/pgtest"
 )
 
 // The test binary is also the other process: with LEDGER_CHILD set it does one of
@@ -26,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	name := os.Getenv("LEDGER_CHILD")
 	if name == "" {
-		os.Exit(m.Run())
+		os.Exit(pgtest.Main(m))
 	}
 	s, err := ledger.Open(context.Background(), os.Getenv("LEDGER_PATH"), ledger.Options{})
 	if err == nil {
@@ -38,17 +39,17 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func children() map[string]func(context.Context, *ledger.SQLite) error {
-	return map[string]func(context.Context, *ledger.SQLite) error{"take": takeAll, "send": sendForEver, "ping": ping}
+func children() map[string]func(context.Context, *ledger.DB) error {
+	return map[string]func(context.Context, *ledger.DB) error{"take": takeAll, "send": sendForEver, "ping": ping}
 }
 
-func ping(ctx context.Context, s *ledger.SQLite) error { return s.Ping(ctx) }
+func ping(ctx context.Context, s *ledger.DB) error { return s.Ping(ctx) }
 
 // racedKeys is how many keys the processes race for.
 const racedKeys = 100
 
 // takeAll waits for a line, then takes every key it can and prints those it got.
-func takeAll(ctx context.Context, s *ledger.SQLite) error {
+func takeAll(ctx context.Context, s *ledger.DB) error {
 	run, err := beginChild(ctx, s)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func takeAll(ctx context.Context, s *ledger.SQLite) error {
 
 // sendForEver moves key after key to sending, and prints each once the ledger has
 // answered.
-func sendForEver(ctx context.Context, s *ledger.SQLite) error {
+func sendForEver(ctx context.Context, s *ledger.DB) error {
 	run, err := beginChild(ctx, s)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func sendForEver(ctx context.Context, s *ledger.SQLite) error {
 	}
 }
 
-func beginChild(ctx context.Context, s *ledger.SQLite) (claim.RunRef, error) {
+func beginChild(ctx context.Context, s *ledger.DB) (claim.RunRef, error) {
 	rec, _, err := s.Begin(ctx, claim.RunRequest{Job: "reviews", ID: fmt.Sprint(os.Getpid()), Lease: time.Hour}, time.Now())
 	return rec.RunRef, err
 }

@@ -18,7 +18,7 @@ type Event struct {
 }
 
 // Messages answers every message of a job, as it is now.
-func (s *SQLite) Messages(ctx context.Context, job string) ([]claim.Message, error) {
+func (s *DB) Messages(ctx context.Context, job string) ([]claim.Message, error) {
 	var ms []claim.Message
 	err := s.read(ctx, "list messages", func(t *tx) (err error) {
 		ms, err = list(ctx, t, scanMessage, `SELECT `+messageColumns+` FROM messages m
@@ -29,11 +29,11 @@ func (s *SQLite) Messages(ctx context.Context, job string) ([]claim.Message, err
 }
 
 // Attempts answers every try to hand a message over, oldest first.
-func (s *SQLite) Attempts(ctx context.Context, k claim.MessageKey) ([]claim.Attempt, error) {
+func (s *DB) Attempts(ctx context.Context, k claim.MessageKey) ([]claim.Attempt, error) {
 	var as []claim.Attempt
 	err := s.read(ctx, "list attempts", func(t *tx) (err error) {
 		as, err = list(ctx, t, scanAttempt, `SELECT number, verdict, step, reply, message_id, at FROM attempts
-			WHERE job = ? AND spreadsheet = ? AND key = ? AND generation = ? ORDER BY rowid`,
+			WHERE job = ? AND spreadsheet = ? AND key = ? AND generation = ? ORDER BY seq`,
 			k.Job, k.Spreadsheet, k.Key, k.Generation)
 		return err
 	})
@@ -47,7 +47,7 @@ func scanAttempt(row scanner) (claim.Attempt, error) {
 }
 
 // Events answers what happened to the messages of a job, oldest first.
-func (s *SQLite) Events(ctx context.Context, job string) ([]Event, error) {
+func (s *DB) Events(ctx context.Context, job string) ([]Event, error) {
 	var es []Event
 	err := s.read(ctx, "list events", func(t *tx) (err error) {
 		es, err = list(ctx, t, scanEvent, `SELECT at, job, spreadsheet, key, generation, run_id, from_state, to_state, text
@@ -65,7 +65,7 @@ func scanEvent(row scanner) (Event, error) {
 
 // Alerts answers every alert, delivered or not, oldest first. Tries is the
 // greatest number of failed deliveries on any route.
-func (s *SQLite) Alerts(ctx context.Context) ([]claim.QueuedAlert, error) {
+func (s *DB) Alerts(ctx context.Context) ([]claim.QueuedAlert, error) {
 	var as []claim.QueuedAlert
 	err := s.read(ctx, "list alerts", func(t *tx) (err error) {
 		as, err = list(ctx, t, scanAlert, `SELECT `+alertColumns+`,

@@ -37,7 +37,7 @@ func (t *tx) newestRun(ctx context.Context, job, id string) (r keptRun, known bo
 // Begin implements claim.Runs. A run that is not finished but has lost its lease
 // is answered with Alive false: the caller settles its claims, finishes it and
 // begins again. Leases are judged by the ledger's clock, memory by now.
-func (s *SQLite) Begin(ctx context.Context, r claim.RunRequest, now time.Time) (claim.RunRecord, bool, error) {
+func (s *DB) Begin(ctx context.Context, r claim.RunRequest, now time.Time) (claim.RunRecord, bool, error) {
 	var rec claim.RunRecord
 	var created bool
 	err := s.write(ctx, "begin run "+r.ID, func(t *tx) error {
@@ -84,11 +84,11 @@ func (t *tx) insertRun(ctx context.Context, r claim.RunRequest, now time.Time) (
 
 // Renew implements claim.Ledger. A lease that has ended stays ended, since
 // somebody may have settled the run's claims.
-func (s *SQLite) Renew(ctx context.Context, run claim.RunRef, lease time.Duration) (bool, error) {
+func (s *DB) Renew(ctx context.Context, run claim.RunRef, lease time.Duration) (bool, error) {
 	var renewed bool
 	err := s.write(ctx, "renew the lease of run "+run.ID, func(t *tx) error {
-		n, err := t.change(ctx, `UPDATE runs SET lease_until = max(lease_until, ?)
-			WHERE seq = ? AND job = ? AND id = ? AND state = 'running' AND lease_until > ?`,
+		n, err := t.change(ctx, `UPDATE runs SET lease_until = CASE WHEN lease_until > ?1 THEN lease_until ELSE ?1 END
+			WHERE seq = ?2 AND job = ?3 AND id = ?4 AND state = 'running' AND lease_until > ?5`,
 			stamp(t.now.Add(lease)), run.Seq, run.Job, run.ID, stamp(t.now))
 		renewed = n == 1
 		return err
@@ -97,7 +97,7 @@ func (s *SQLite) Renew(ctx context.Context, run claim.RunRef, lease time.Duratio
 }
 
 // Save implements claim.Runs. A finished run keeps its last document.
-func (s *SQLite) Save(ctx context.Context, run claim.RunRef, d claim.Document) error {
+func (s *DB) Save(ctx context.Context, run claim.RunRef, d claim.Document) error {
 	document, err := asJSON(d)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *SQLite) Save(ctx context.Context, run claim.RunRef, d claim.Document) e
 }
 
 // Finish implements claim.Runs. Only the first end counts.
-func (s *SQLite) Finish(ctx context.Context, run claim.RunRef, d claim.Document, pins bool) error {
+func (s *DB) Finish(ctx context.Context, run claim.RunRef, d claim.Document, pins bool) error {
 	document, err := asJSON(d)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (t *tx) changeRunning(ctx context.Context, run claim.RunRef, set string, ar
 }
 
 // Find implements claim.Runs.
-func (s *SQLite) Find(ctx context.Context, job, id string) (claim.RunRecord, error) {
+func (s *DB) Find(ctx context.Context, job, id string) (claim.RunRecord, error) {
 	var rec claim.RunRecord
 	err := s.read(ctx, "find run "+id, func(t *tx) error {
 		r, known, err := t.newestRun(ctx, job, id)
@@ -149,20 +149,22 @@ func (s *SQLite) Find(ctx context.Context, job, id string) (claim.RunRecord, err
 }
 
 // Recent implements claim.Runs.
-func (s *SQLite) Recent(ctx context.Context, job string, limit int) ([]claim.RunRecord, error) {
-	return s.runs(ctx, "list runs", `WHERE ?1 IN ('', job) ORDER BY seq DESC LIMIT ?2`, job, limit)
+func (s *DB) Recent(ctx context.Context, job string, limit int) ([]claim.RunRecord, error) {
+	return s.runs(ctx, "list runs", `WHERE ?1 IN ('', job) ORDER BY seq DESC LIMIT ?2`, job, func(*tx) any { return limit })
 }
 
 // Abandoned implements claim.Runs; job "" means all jobs.
-func (s *SQLite) Abandoned(ctx context.Context, job string) ([]claim.RunRecord, error) {
+func (s *DB) Abandoned(ctx context.Context, job string) ([]claim.RunRecord, error) {
 	return s.runs(ctx, "list abandoned runs",
-		`WHERE ?1 IN ('', job) AND state = 'running' AND lease_until <= ?2 ORDER BY seq`, job, stamp(s.now()))
+		`WHERE ?1 IN ('', job) AND state = 'running' AND lease_until <= ?2 ORDER BY seq`, job, func(t *tx) any { return stamp(t.now) })
 }
 
-func (s *SQLite) runs(ctx context.Context, doing, where string, args ...any) ([]claim.RunRecord, error) {
+// runs lists runs by a condition of a job and of a second parameter.
+func (s *DB) runs(ctx context.Context, doing, where, job string, second func(*tx) any) ([]claim.RunRecord, error) {
 	var recs []claim.RunRecord
 	err := s.read(ctx, doing, func(t *tx) error {
-		kept, err := list(ctx, t, t.scanRun, `SELECT `+runColumns+` FROM runs `+where, args...)
+		recs = nil
+		kept, err := list(ctx, t, t.scanRun, `SELECT `+runColumns+` FROM runs `+where, job, second(t))
 		for _, r := range kept {
 			recs = append(recs, r.RunRecord)
 		}
@@ -172,7 +174,7 @@ func (s *SQLite) runs(ctx context.Context, doing, where string, args ...any) ([]
 }
 
 // Ran implements claim.Ledger.
-func (s *SQLite) Ran(ctx context.Context, job string) (bool, error) {
+func (s *DB) Ran(ctx context.Context, job string) (bool, error) {
 	var ran bool
 	err := s.read(ctx, "see whether the job ever ran", func(t *tx) error {
 		return t.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM messages WHERE job = ?)`, job).Scan(&ran)
@@ -181,9 +183,10 @@ func (s *SQLite) Ran(ctx context.Context, job string) (bool, error) {
 }
 
 // Paused implements claim.Ledger.
-func (s *SQLite) Paused(ctx context.Context, job string) (time.Time, error) {
+func (s *DB) Paused(ctx context.Context, job string) (time.Time, error) {
 	var until time.Time
 	err := s.read(ctx, "see whether the job is paused", func(t *tx) error {
+		until = time.Time{}
 		_, err := t.scan(ctx, []any{stamped{&until}}, `SELECT until FROM pauses WHERE job = ? AND until > ?`, job, stamp(t.now))
 		return err
 	})
@@ -191,9 +194,9 @@ func (s *SQLite) Paused(ctx context.Context, job string) (time.Time, error) {
 }
 
 // Pause implements claim.Ledger. A zero time ends a pause.
-func (s *SQLite) Pause(ctx context.Context, job string, until time.Time) error {
+func (s *DB) Pause(ctx context.Context, job string, until time.Time) error {
 	return s.write(ctx, "pause the job", func(t *tx) error {
 		return t.one(ctx, `INSERT INTO pauses (job, until) VALUES (?, ?)
-			ON CONFLICT DO UPDATE SET until = excluded.until`, job, stamp(until))
+			ON CONFLICT (job) DO UPDATE SET until = excluded.until`, job, stamp(until))
 	})
 }

@@ -2,81 +2,41 @@ package ledger
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
 
-var (
-	_ claim.Ledger = (*SQLite)(nil)
-	_ claim.Runs   = (*SQLite)(nil)
-	_ claim.Outbox = (*SQLite)(nil)
-)
+// applicationID marks the file as ours (PRAGMA application_id).
+const applicationID = 1936221233
 
-// Options are a ledger's settings. The zero value works.
-type Options struct {
-	// Now is the ledger's clock, which judges leases; time.Now when nil.
-	Now func() time.Time
-	// NewID names a new ledger; random when nil.
-	NewID func() string
-	// Routes are the ways on which alerts go out ("email", "webhook"). An alert is due
-	// on every route that is set when it is queued.
-	Routes []string
-}
-
-// SQLite is a ledger in one file. It may be used by many goroutines, and the file
-// by many processes of one machine.
-type SQLite struct {
-	db     *sql.DB
-	now    func() time.Time
-	routes []string
-	id     string
-	path   string
-	file   os.FileInfo // the file that was opened
-}
-
-// OpenURL opens the ledger that a configuration names: sqlite:<path>. The value
-// may hold a password, so errors repeat nothing of it but its scheme.
-func OpenURL(ctx context.Context, name string, opts Options) (*SQLite, error) {
-	scheme, path, found := strings.Cut(name, ":")
-	switch {
-	case found && scheme == "sqlite":
-		return Open(ctx, strings.TrimPrefix(path, "//"), opts)
-	case scheme == "postgres", scheme == "postgresql":
-		return nil, fmt.Errorf("open ledger: this version keeps its ledger in SQLite only; write sqlite:<path> instead of %s:…", scheme)
-	case found:
-		return nil, fmt.Errorf("open ledger: %q is no kind of ledger; write sqlite:<path>", scheme)
-	}
-	return nil, fmt.Errorf("open ledger: expected sqlite:<path>, found no scheme; write sqlite:%s", name)
+// sqliteEngine is the engine of a ledger in one file.
+type sqliteEngine struct {
+	path string
+	file os.FileInfo // the file that was opened; nil: it is being opened
 }
 
 // Open opens the ledger in the file at path, and makes it when there is none. Its
 // errors are for people.
-func Open(ctx context.Context, path string, opts Options) (*SQLite, error) {
+func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
-	}
-	if opts.NewID == nil {
-		opts.NewID = func() string { return strings.ToLower(rand.Text()) }
 	}
 	db, err := openFile(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	s := &SQLite{db: db, now: opts.Now, routes: slices.Clone(opts.Routes)}
-	if err := s.prepare(ctx, opts.NewID); err != nil {
+	e := &sqliteEngine{}
+	s := newDB(db, e, opts)
+	if err := s.prepareFile(ctx, opts.NewID); err != nil {
 		db.Close()
-		return nil, fmt.Errorf("open ledger %s: %w", path, explain(err))
+		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	if s.path, err = filepath.Abs(path); err == nil {
-		s.file, err = os.Stat(s.path)
+	if e.path, err = filepath.Abs(path); err == nil {
+		e.file, err = os.Stat(e.path)
 	}
 	if err != nil {
 		db.Close()
@@ -85,50 +45,81 @@ func Open(ctx context.Context, path string, opts Options) (*SQLite, error) {
 	return s, nil
 }
 
-// inPlace makes sure that the file that was opened is still the ledger's. What is
-// written to a file that was removed or replaced is forgotten at the next start.
-func (s *SQLite) inPlace() error {
-	if s.file == nil {
-		return nil // it is being opened
+// prepareFile brings the schema up to date and reads the ledger's id.
+func (s *DB) prepareFile(ctx context.Context, newID func() string) error {
+	if err := s.read(ctx, "look whose file it is", func(t *tx) error { return t.checkOwner(ctx) }); err != nil {
+		return err
 	}
-	info, err := os.Stat(s.path)
-	if err != nil || !os.SameFile(info, s.file) {
-		return fmt.Errorf("the file %s was removed or replaced while in use; stop sheetclaim, put the file back, start again", s.path)
+	if err := useWAL(ctx, s.db); err != nil {
+		return explainSQLite(err)
+	}
+	return s.write(ctx, "prepare the schema", func(t *tx) (err error) {
+		if _, err = t.migrate(ctx, "sqlite"); err != nil {
+			return err
+		}
+		s.id, err = t.identify(ctx, newID)
+		return err
+	})
+}
+
+// checkOwner makes sure that the file is a ledger or empty, before anything is
+// written to it. It needs one state of the file: another process may be making the
+// schema at this moment.
+func (t *tx) checkOwner(ctx context.Context) error {
+	var id, tables int
+	if err := t.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
+		return err
+	}
+	if err := t.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables); err != nil {
+		return err
+	}
+	if tables > 0 && id != applicationID {
+		return errors.New("expected a ledger of sheetclaim, found the SQLite database of another program; name another file")
 	}
 	return nil
 }
 
-// prepare brings the schema up to date and reads the ledger's id.
-func (s *SQLite) prepare(ctx context.Context, newID func() string) error {
-	err := s.read(ctx, "look whose file it is", func(t *tx) error { return t.checkOwner(ctx) })
-	if err != nil {
-		return err
-	}
-	if err := useWAL(ctx, s.db); err != nil {
-		return err
-	}
-	return s.write(ctx, "prepare the schema", func(t *tx) error {
-		if err := t.migrate(ctx); err != nil {
-			return err
-		}
-		_, err := t.ExecContext(ctx, `INSERT INTO meta (only_row, ledger, count, made_at) VALUES (1, ?, 0, ?)
-			ON CONFLICT DO NOTHING`, newID(), stamp(t.now))
-		if err != nil {
-			return err
-		}
-		return t.QueryRowContext(ctx, `SELECT ledger FROM meta`).Scan(&s.id)
-	})
+func (e *sqliteEngine) bind(query string) string { return query }
+
+// One bound JSON array, since a statement takes a limited number of parameters.
+func (e *sqliteEngine) oneOf(column string) string {
+	return column + ` IN (SELECT value FROM json_each(?))`
+}
+func (e *sqliteEngine) array(values any) (any, error) { return asJSON(values) }
+
+// attempt needs no second try: a transaction waits for the lock, and then is alone.
+func (e *sqliteEngine) attempt(ctx context.Context, once func(context.Context) error) error {
+	return once(ctx)
 }
 
-// Close closes the ledger.
-func (s *SQLite) Close() error { return s.db.Close() }
+// options: _txlock=immediate makes a transaction that writes hold the write lock from
+// its start.
+func (e *sqliteEngine) options(write bool) *sql.TxOptions { return &sql.TxOptions{ReadOnly: !write} }
 
-// ID answers the ledger's own id, as it stands in the fence.
-func (s *SQLite) ID(context.Context) (string, error) { return s.id, nil }
-
-// Ping proves that the ledger can be written, by writing.
-func (s *SQLite) Ping(ctx context.Context) error {
-	return s.write(ctx, "ping", func(t *tx) error {
-		return t.one(ctx, `UPDATE meta SET ping_at = ?`, stamp(t.now))
-	})
+// started makes sure that the file that was opened is still the ledger's. What is
+// written to a file that was removed or replaced is forgotten at the next start.
+func (e *sqliteEngine) started(_ context.Context, _ *tx, write bool) (time.Time, error) {
+	if !write || e.file == nil {
+		return time.Time{}, nil
+	}
+	info, err := os.Stat(e.path)
+	if err != nil || !os.SameFile(info, e.file) {
+		err = fmt.Errorf("the file %s was removed or replaced while in use; stop sheetclaim, put the file back, start again", e.path)
+	}
+	return time.Time{}, err
 }
+
+func (e *sqliteEngine) explain(err error) error { return explainSQLite(err) }
+
+func (e *sqliteEngine) version(ctx context.Context, t *tx) (n int, err error) {
+	err = t.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&n)
+	return n, err
+}
+
+func (e *sqliteEngine) setVersion(ctx context.Context, t *tx, n int) error {
+	// A pragma takes no bound parameter; this is a number of our own.
+	_, err := t.ExecContext(ctx, fmt.Sprintf(`PRAGMA user_version = %d`, n))
+	return err
+}
+
+func (e *sqliteEngine) close() {}

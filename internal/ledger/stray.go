@@ -8,7 +8,7 @@ import (
 )
 
 // Strays implements claim.Ledger.
-func (s *SQLite) Strays(ctx context.Context, b claim.Book, found []claim.Stray) ([]claim.Stray, time.Duration, error) {
+func (s *DB) Strays(ctx context.Context, b claim.Book, found []claim.Stray) ([]claim.Stray, time.Duration, error) {
 	var known []claim.Stray
 	var slowest time.Duration
 	err := s.write(ctx, "look up claims found in the sheet", func(t *tx) error {
@@ -17,12 +17,12 @@ func (s *SQLite) Strays(ctx context.Context, b claim.Book, found []claim.Stray) 
 		for i, f := range found {
 			keys[i] = f.Key
 		}
-		still, err := asJSON(keys)
+		still, err := t.engine.array(keys)
 		if err != nil {
 			return err
 		}
 		if _, err := t.change(ctx, `DELETE FROM sightings WHERE job = ? AND spreadsheet = ?
-			AND key NOT IN (SELECT value FROM json_each(?))`, b.Job, b.Spreadsheet, still); err != nil {
+			AND NOT (`+t.engine.oneOf(`key`)+`)`, b.Job, b.Spreadsheet, still); err != nil {
 			return err
 		}
 		known = make([]claim.Stray, len(found))
@@ -61,7 +61,8 @@ func (t *tx) stray(ctx context.Context, b claim.Book, f claim.Stray) (claim.Stra
 	}
 	// Another text in the row is another claim.
 	err = t.QueryRowContext(ctx, `INSERT INTO sightings (job, spreadsheet, key, text, since) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET since = iif(text = excluded.text, since, excluded.since), text = excluded.text
+		ON CONFLICT (job, spreadsheet, key) DO UPDATE SET text = excluded.text,
+			since = CASE WHEN sightings.text = excluded.text THEN sightings.since ELSE excluded.since END
 		RETURNING since`, b.Job, b.Spreadsheet, f.Key, f.Text, stamp(t.now)).Scan(stamped{&f.Since})
 	return f, err
 }
@@ -72,7 +73,7 @@ func (t *tx) slowestRun(ctx context.Context, job string) (time.Duration, error) 
 		var began, ended time.Time
 		err := row.Scan(stamped{&began}, stamped{&ended})
 		return ended.Sub(began), err
-	}, `SELECT started_at, ended_at FROM runs WHERE job = ? AND state = 'finished' AND pins = 1`, job)
+	}, `SELECT started_at, ended_at FROM runs WHERE job = ? AND state = 'finished' AND pins`, job)
 	var slowest time.Duration
 	for _, d := range runs {
 		slowest = max(slowest, d)

@@ -9,16 +9,15 @@ import (
 )
 
 // Lookup implements claim.Ledger.
-func (s *SQLite) Lookup(ctx context.Context, b claim.Book, keys []string) (map[string]claim.Message, error) {
-	// One bound JSON array, since a statement takes a limited number of parameters.
-	wanted, err := asJSON(keys)
+func (s *DB) Lookup(ctx context.Context, b claim.Book, keys []string) (map[string]claim.Message, error) {
+	wanted, err := s.engine.array(keys)
 	if err != nil {
 		return nil, err
 	}
 	var newest map[string]claim.Message
 	err = s.read(ctx, "look keys up", func(t *tx) error {
 		ms, err := list(ctx, t, scanMessage, `SELECT `+messageColumns+` FROM messages m
-			WHERE m.job = ? AND m.spreadsheet = ? AND m.key IN (SELECT value FROM json_each(?))
+			WHERE m.job = ? AND m.spreadsheet = ? AND `+s.engine.oneOf(`m.key`)+`
 			ORDER BY m.key, m.generation`, b.Job, b.Spreadsheet, wanted)
 		newest = make(map[string]claim.Message, len(ms))
 		for _, m := range ms {
@@ -31,12 +30,12 @@ func (s *SQLite) Lookup(ctx context.Context, b claim.Book, keys []string) (map[s
 
 // Waiting implements claim.Ledger. A generation that came after settles what the one
 // before left open, and uses up the wish for it once it is under way.
-func (s *SQLite) Waiting(ctx context.Context, b claim.Book) ([]claim.Message, error) {
+func (s *DB) Waiting(ctx context.Context, b claim.Book) ([]claim.Message, error) {
 	var ms []claim.Message
 	err := s.read(ctx, "find what waits for a person", func(t *tx) (err error) {
 		ms, err = list(ctx, t, scanMessage, `SELECT `+messageColumns+` FROM messages m
 			WHERE m.job = ?1 AND ?2 IN ('', m.spreadsheet)
-				AND (m.wish = 1 OR m.outcome = 'unknown' AND m.settled_by = '')
+				AND (m.wish OR m.outcome = 'unknown' AND m.settled_by = '')
 				AND NOT EXISTS (SELECT 1 FROM messages later WHERE later.job = m.job AND later.spreadsheet = m.spreadsheet
 					AND later.key = m.key AND later.generation > m.generation AND later.state <> 'returned')
 			ORDER BY m.settled_at, m.spreadsheet, m.key`, b.Job, b.Spreadsheet)
@@ -46,7 +45,7 @@ func (s *SQLite) Waiting(ctx context.Context, b claim.Book) ([]claim.Message, er
 }
 
 // Take implements claim.Ledger.
-func (s *SQLite) Take(ctx context.Context, run claim.RunRef, takes []claim.Take) ([]bool, error) {
+func (s *DB) Take(ctx context.Context, run claim.RunRef, takes []claim.Take) ([]bool, error) {
 	var taken []bool
 	err := s.write(ctx, "take keys", func(t *tx) error {
 		taken = make([]bool, len(takes))

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
@@ -22,37 +24,91 @@ var errNotOne = errors.New("expected to change one row")
 // tx is one transaction. Everything in it happens at one time, read when the
 // transaction had its lock: a wait for the lock must not make a lease look longer.
 type tx struct {
-	*sql.Tx
+	sql    *sql.Tx
+	engine engine
+	id     string // the database's own name for it, where it has one
 	now    time.Time
 	routes []string // on which an alert is due
 }
 
-// write runs f in a transaction that holds the write lock from its start.
-func (s *SQLite) write(ctx context.Context, doing string, f func(t *tx) error) error {
-	if err := s.inPlace(); err != nil {
-		return fmt.Errorf("ledger: %s: %w", doing, err)
-	}
-	return s.transact(ctx, doing, nil, f)
+// write runs f in a transaction that is alone, as far as it can tell, and on disk
+// when write returns. Where the engine has to begin again it calls f again, so f
+// leaves nothing behind that a second call would not replace.
+func (s *DB) write(ctx context.Context, doing string, f func(t *tx) error) error {
+	return s.transact(ctx, doing, true, f)
 }
 
-// read runs f in a transaction that sees one state of the ledger.
-func (s *SQLite) read(ctx context.Context, doing string, f func(t *tx) error) error {
-	return s.transact(ctx, doing, &sql.TxOptions{ReadOnly: true}, f)
+// read runs f in a transaction that sees one state of the ledger. f may be called
+// again, too.
+func (s *DB) read(ctx context.Context, doing string, f func(t *tx) error) error {
+	return s.transact(ctx, doing, false, f)
 }
 
-func (s *SQLite) transact(ctx context.Context, doing string, opts *sql.TxOptions, f func(t *tx) error) error {
-	t, err := s.db.BeginTx(ctx, opts)
+func (s *DB) transact(ctx context.Context, doing string, write bool, f func(t *tx) error) error {
+	err := s.engine.attempt(ctx, func(ctx context.Context) error { return s.once(ctx, write, f) })
 	if err != nil {
-		return fmt.Errorf("ledger: %s: %w", doing, err)
-	}
-	defer t.Rollback() // after Commit it does nothing
-	if err := f(&tx{Tx: t, now: s.now().UTC(), routes: s.routes}); err != nil {
-		return fmt.Errorf("ledger: %s: %w", doing, err)
-	}
-	if err := t.Commit(); err != nil {
-		return fmt.Errorf("ledger: %s: %w", doing, err)
+		return fmt.Errorf("ledger: %s: %w", doing, s.engine.explain(err))
 	}
 	return nil
+}
+
+// once makes one try of a transaction.
+func (s *DB) once(ctx context.Context, write bool, f func(t *tx) error) error {
+	begun, err := s.db.BeginTx(ctx, s.engine.options(write))
+	if err != nil {
+		return err
+	}
+	defer begun.Rollback() // after Commit it does nothing
+	t := &tx{sql: begun, engine: s.engine, routes: s.routes}
+	if t.now, err = s.engine.started(ctx, t, write); err != nil {
+		return err
+	}
+	if s.now != nil {
+		t.now = s.now()
+	}
+	t.now = t.now.UTC()
+	if err := f(t); err != nil {
+		return err
+	}
+	if err := begun.Commit(); err != nil {
+		return &commitError{err: err, id: t.id}
+	}
+	return nil
+}
+
+// commitError says that a commit got no good answer; it may have been carried out.
+type commitError struct {
+	err error
+	id  string // of the transaction
+}
+
+func (e *commitError) Error() string { return e.err.Error() }
+func (e *commitError) Unwrap() error { return e.err }
+
+// ExecContext runs a statement.
+func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return t.sql.ExecContext(ctx, t.engine.bind(query), storable(args)...)
+}
+
+// QueryContext runs a query.
+func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return t.sql.QueryContext(ctx, t.engine.bind(query), storable(args)...)
+}
+
+// QueryRowContext runs a query for one row.
+func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return t.sql.QueryRowContext(ctx, t.engine.bind(query), storable(args)...)
+}
+
+// storable makes every text one that each engine can keep: UTF-8 without NUL. A
+// mail server's reply may be neither, and must not make its outcome unrecordable.
+func storable(args []any) []any {
+	for i, a := range args {
+		if text, ok := a.(string); ok && (strings.ContainsRune(text, 0) || !utf8.ValidString(text)) {
+			args[i] = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+		}
+	}
+	return args
 }
 
 // change runs a statement and answers how many rows it changed.

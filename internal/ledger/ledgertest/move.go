@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -154,26 +155,29 @@ func moveLeaseWhileWaiting(b *bench) {
 	b.carry(run, first("B-1"), claim.Confirmed, "")
 	b.carry(run, first("B-2"), claim.Confirmed, "")
 
-	inside, release, waited := make(chan struct{}), make(chan struct{}), make(chan bool)
+	// An engine that lets both in at once makes the second move before the lease ends.
+	inside, release := make(chan struct{}), make(chan struct{})
+	var entered, ended sync.Once
 	slow := step(run, first("B-1"), claim.Confirmed, claim.Returning)
 	slow.Set = func(*claim.Message) {
-		close(inside)
+		entered.Do(func() { close(inside) })
 		<-release
 	}
 	send := step(run, first("B-2"), claim.Confirmed, claim.Sending)
 	send.Lease = true
+	end := func() { ended.Do(func() { b.clock.advance(lease); close(release) }) }
+	waited := make(chan bool)
 	go func() {
 		<-inside
-		go func() {
-			time.Sleep(30 * time.Millisecond) // by now the other move waits
-			b.clock.advance(lease)
-			close(release)
-		}()
+		late := time.AfterFunc(300*time.Millisecond, end) // by then the other move waits
+		defer late.Stop()
 		got, err := b.Move(b.ctx(), run, []claim.Move{send})
 		if err != nil {
 			b.Error(err)
 		}
-		waited <- err == nil && got[0]
+		over := !b.clock.Now().Before(time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC).Add(lease))
+		end()
+		waited <- err == nil && got[0] && over
 	}()
 	if !b.moves(run, slow) {
 		b.Fatal("the slow move was refused")

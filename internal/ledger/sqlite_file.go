@@ -64,7 +64,7 @@ func create(ctx context.Context, path string) error {
 		return fmt.Errorf("cannot create the file: the folder %s must be writable by this user: %w", folder, err)
 	}
 	if err != nil {
-		return explain(err)
+		return explainSQLite(err)
 	}
 	return os.Chmod(path, 0o600)
 }
@@ -154,9 +154,9 @@ func journalMode(ctx context.Context, db *sql.DB) (mode string, err error) {
 	return mode, err
 }
 
-// explain adds to an error of SQLite what it means for the person who set the
+// explainSQLite adds to an error of SQLite what it means for the person who set the
 // ledger up.
-func explain(err error) error {
+func explainSQLite(err error) error {
 	advice := ""
 	switch code(err) {
 	case sqlite3.SQLITE_NOTADB:

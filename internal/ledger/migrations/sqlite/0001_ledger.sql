@@ -64,9 +64,10 @@ CREATE TABLE messages (
 CREATE INDEX messages_open ON messages (job) WHERE state NOT IN ('verified', 'returned');
 
 CREATE INDEX messages_waiting ON messages (job, spreadsheet)
-  WHERE wish = 1 OR outcome = 'unknown' AND settled_by = '';
+  WHERE wish OR outcome = 'unknown' AND settled_by = '';
 
 CREATE TABLE attempts (
+  seq         INTEGER PRIMARY KEY AUTOINCREMENT,
   job         TEXT    NOT NULL,
   spreadsheet TEXT    NOT NULL,
   key         TEXT    NOT NULL,
@@ -78,7 +79,7 @@ CREATE TABLE attempts (
   reply       TEXT    NOT NULL,
   message_id  TEXT    NOT NULL,
   at          TEXT    NOT NULL,
-  PRIMARY KEY (job, spreadsheet, key, generation, number, claim)
+  UNIQUE (job, spreadsheet, key, generation, number, claim)
 ) STRICT;
 
 CREATE TABLE batches (

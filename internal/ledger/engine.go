@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// engine is what SQLite and Postgres do differently. Statements are written once,
+// in the dialect that both speak: ? and ?1 for parameters, truth values without a
+// comparison, ON CONFLICT with its columns named, CASE for the greater of two.
+type engine interface {
+	// bind puts the engine's own placeholders into a statement.
+	bind(query string) string
+	// oneOf is the condition that a column has one of the values of one parameter, made
+	// by array.
+	oneOf(column string) string
+	array(values any) (any, error)
+	// attempt carries out one transaction, again where the engine knows that this is
+	// safe and helps.
+	attempt(ctx context.Context, once func(context.Context) error) error
+	// options are those of a transaction that writes, or only reads. Both see one state
+	// of the ledger, and writers exclude one another as if each were alone.
+	options(write bool) *sql.TxOptions
+	// started is called first in a transaction, with the lock in hand if there is one.
+	// It answers the database's time, zero when this machine's counts.
+	started(ctx context.Context, t *tx, write bool) (time.Time, error)
+	// explain adds to an error what it means for the person who set the ledger up.
+	explain(err error) error
+	// version answers the number of migrations applied, and setVersion notes one more.
+	version(ctx context.Context, t *tx) (int, error)
+	setVersion(ctx context.Context, t *tx, n int) error
+	close()
+}
+
+// placeholders rewrites ? and ?1 as prefix with a number, for engines that count.
+// Our statements hold no question mark in a text.
+func placeholders(query, prefix string) string {
+	var b strings.Builder
+	next := 0
+	for {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString(prefix)
+		if after == "" || after[0] < '0' || after[0] > '9' {
+			next++
+			b.WriteString(strconv.Itoa(next))
+		}
+		query = after
+	}
+}
+
+// migrations are applied in the order of their names, each once; the number of
+// those applied is the schema's version. A file that was ever released is not edited
+// any more.
+//
+//go:embed migrations
+var migrations embed.FS
+
+// migrate brings the schema to the newest version, and answers the one it had.
+func (t *tx) migrate(ctx context.Context, folder string) (from int, err error) {
+	names, err := fs.Glob(migrations, "migrations/"+folder+"/*.sql")
+	if err != nil {
+		return 0, err
+	}
+	from, err = t.engine.version(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	if from > len(names) {
+		return 0, fmt.Errorf("expected schema version %d or older, found %d: a newer sheetclaim has used this ledger; run that version or a later one",
+			len(names), from)
+	}
+	for i, name := range names[from:] {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := t.ExecContext(ctx, string(text)); err != nil {
+			return 0, fmt.Errorf("apply %s: %w", name, err)
+		}
+		if err := t.engine.setVersion(ctx, t, from+i+1); err != nil {
+			return 0, fmt.Errorf("apply %s: %w", name, err)
+		}
+	}
+	return from, nil
+}

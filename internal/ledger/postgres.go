@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	// oldestPostgres is the first version that can tell what became of a transaction by
+	// its number (pg_xact_status of an xid8), as server_version_num writes it.
+	oldestPostgres = 13_00_00
+	// connectWithin is how long a connection may take; connect_timeout in the address
+	// is another.
+	connectWithin = 10 * time.Second
+	// usualSchema holds the tables, unless the address names another by search_path.
+	usualSchema = "sheetclaim"
+)
+
+// sessionSettings are those of every connection. A commit is on disk when it is
+// answered; no statement waits for ever; a process that stands still in the middle
+// of a transaction does not hold up the others for long.
+var sessionSettings = map[string]string{
+	"synchronous_commit":                  "on",
+	"statement_timeout":                   "15s",
+	"lock_timeout":                        "10s",
+	"idle_in_transaction_session_timeout": "10s",
+	"timezone":                            "UTC",
+}
+
+// postgresEngine is the engine of a ledger that several machines share.
+type postgresEngine struct {
+	pool     *pgxpool.Pool
+	db       *sql.DB
+	schema   string
+	patience time.Duration // how long a transaction is tried again; 0: once
+}
+
+// OpenPostgres opens the ledger in a Postgres database and makes its tables when
+// there are none. Its errors are for people, and hold no password.
+func OpenPostgres(ctx context.Context, address string, opts Options) (*DB, error) {
+	s, _, err := openPostgres(ctx, address, opts)
+	return s, err
+}
+
+func openPostgres(ctx context.Context, address string, opts Options) (_ *DB, migrated int, err error) {
+	cfg, schema, err := parseAddress(address)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open ledger: %w", err)
+	}
+	c := cfg.ConnConfig
+	e := &postgresEngine{schema: schema}
+	named := fmt.Sprintf("postgres://%s@%s:%d/%s", c.User, c.Host, c.Port, c.Database)
+	if e.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return nil, 0, fmt.Errorf("open ledger %s: %w", named, err)
+	}
+	e.db = stdlib.OpenDBFromPool(e.pool)
+	s := newDB(e.db, e, opts)
+	if migrated, err = s.prepareServer(ctx, opts.NewID); err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("open ledger %s: %w", named, e.explain(err)), s.Close())
+	}
+	e.patience = patience // from now on a server that went away is expected back
+	return s, migrated, nil
+}
+
+// plainName is a schema that can be written without quotes.
+var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// parseAddress reads the address and adds what every connection needs.
+func parseAddress(address string) (*pgxpool.Config, string, error) {
+	cfg, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, "", explainAddress(address, err)
+	}
+	c := &cfg.ConnConfig.Config
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, connectWithin)
+	if c.ValidateConnect == nil { // no target_session_attrs in the address
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	schema := cmp.Or(c.RuntimeParams["search_path"], usualSchema)
+	if !plainName.MatchString(schema) {
+		return nil, "", fmt.Errorf("search_path in the address names the one schema that holds the ledger: "+
+			"expected lower-case letters, digits and _, found %q", schema)
+	}
+	c.RuntimeParams["search_path"] = schema
+	maps.Copy(c.RuntimeParams, sessionSettings)
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "sheetclaim"
+	}
+	return cfg, schema, nil
+}
+
+// prepareServer makes sure that the server is one that keeps the promise, brings the
+// schema up to date and reads the ledger's id.
+func (s *DB) prepareServer(ctx context.Context, newID func() string) (from int, err error) {
+	var version int
+	var name string
+	err = s.db.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version')`).Scan(&version, &name)
+	if err != nil {
+		return 0, err
+	}
+	if version < oldestPostgres {
+		return 0, fmt.Errorf("expected PostgreSQL %d or later, found %s; move the ledger to a newer server", oldestPostgres/10000, name)
+	}
+	// Under the lock below statements see what others have committed meanwhile.
+	begun, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return 0, err
+	}
+	defer begun.Rollback()
+	t := &tx{sql: begun, engine: s.engine, now: time.Now().UTC()}
+	if from, err = t.migrate(ctx, "postgres"); err != nil {
+		return 0, err
+	}
+	if s.id, err = t.identify(ctx, newID); err != nil {
+		return 0, err
+	}
+	return from, begun.Commit()
+}
+
+func (e *postgresEngine) bind(query string) string { return placeholders(query, "$") }
+
+func (e *postgresEngine) oneOf(column string) string    { return column + ` = ANY(?)` }
+func (e *postgresEngine) array(values any) (any, error) { return values, nil }
+
+// options: a writer is serializable, so that what it read is still so when it
+// commits. The server refuses the one of two for which that is not so, and attempt
+// begins it again.
+func (e *postgresEngine) options(write bool) *sql.TxOptions {
+	if write {
+		return &sql.TxOptions{Isolation: sql.LevelSerializable}
+	}
+	return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+}
+
+// started reads the time when the transaction's view of the ledger is taken, and the
+// number by which its fate can be asked for. now() would be the same on a server that
+// begins at once; clock_timestamp() is right on one that was busy, too.
+func (e *postgresEngine) started(ctx context.Context, t *tx, write bool) (now time.Time, err error) {
+	if !write {
+		return now, t.QueryRowContext(ctx, `SELECT clock_timestamp()`).Scan(&now)
+	}
+	err = t.QueryRowContext(ctx, `SELECT clock_timestamp(), pg_current_xact_id()::text`).Scan(&now, &t.id)
+	return now, err
+}
+
+// version answers the number of migrations applied. When some are missing it takes
+// the lock under which one instance at a time applies them, and looks again.
+func (e *postgresEngine) version(ctx context.Context, t *tx) (n int, err error) {
+	newest, err := fs.Glob(migrations, "migrations/postgres/*.sql")
+	if err != nil {
+		return 0, err
+	}
+	if n, err = e.applied(ctx, t); err != nil || n >= len(newest) {
+		return n, err
+	}
+	if _, err := t.ExecContext(ctx, `SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'`); err != nil {
+		return 0, err
+	}
+	if _, err := t.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext(?))`, "sheetclaim ledger "+e.schema); err != nil {
+		return 0, err
+	}
+	if n, err = e.applied(ctx, t); err != nil || n > 0 {
+		return n, err
+	}
+	// The name is a plain one, see parseAddress.
+	_, err = t.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS `+e.schema+`; CREATE TABLE IF NOT EXISTS migrations (
+		version bigint PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`)
+	return 0, err
+}
+
+// applied answers the number of migrations applied; 0 also when there is no table.
+func (e *postgresEngine) applied(ctx context.Context, t *tx) (n int, err error) {
+	var there bool
+	// Not to_regclass: it may answer from what was cached before the lock was had.
+	err = t.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'migrations')`, e.schema).Scan(&there)
+	if err != nil || !there {
+		return 0, err
+	}
+	err = t.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM migrations`).Scan(&n)
+	return n, err
+}
+
+func (e *postgresEngine) setVersion(ctx context.Context, t *tx, n int) error {
+	return t.one(ctx, `INSERT INTO migrations (version) VALUES (?)`, n)
+}
+
+func (e *postgresEngine) close() { e.pool.Close() }

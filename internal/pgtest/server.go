@@ -1,0 +1,147 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// Server is a Postgres server of the tests' own, in a temporary folder.
+type Server struct {
+	bin, dir string
+	port     int
+	as       *syscall.SysProcAttr // initdb and postgres refuse to be root's
+}
+
+// Start makes a cluster and starts its server on a free port of the loopback. Its
+// commits do not wait for the disk: no test cuts the power.
+func Start() (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin}
+	if s.dir, err = os.MkdirTemp("", "pgtest"); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.notRoot(), s.init()); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	// Somebody may take the free port before the server does.
+	for range 3 {
+		if err = s.Up(); err == nil {
+			return s, nil
+		}
+		s.port = 0
+	}
+	return nil, errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// binaries finds the folder of initdb, where Debian puts it or on the path.
+func binaries() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		slices.SortFunc(found, func(a, b string) int { return major(a) - major(b) })
+		return filepath.Dir(found[len(found)-1]), nil
+	}
+	path, err := osexec.LookPath("initdb")
+	if err != nil {
+		return "", errMissing
+	}
+	return filepath.Dir(path), nil
+}
+
+// major is the version in /usr/lib/postgresql/15/bin/initdb.
+func major(path string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+	return n
+}
+
+// notRoot lets another user own the cluster where the tests are root's.
+func (s *Server) notRoot() error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		s.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		return os.Chown(s.dir, uid, gid)
+	}
+	return fmt.Errorf("%w: there is no user postgres or nobody to run it as", errMissing)
+}
+
+func (s *Server) init() error {
+	return s.run("initdb", "-D", s.data(), "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+}
+
+// Up starts the server, on the port that it had before, and waits until it answers.
+func (s *Server) Up() error {
+	if s.port == 0 {
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		s.port = l.Addr().(*net.TCPAddr).Port
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c max_connections=200", s.port)
+	return s.run("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-o", options, "-w", "-t", "60", "start")
+}
+
+// Down stops the server. immediate is as hard as a kill: nothing is finished.
+func (s *Server) Down(immediate bool) error {
+	mode := "fast"
+	if immediate {
+		mode = "immediate"
+	}
+	return s.run("pg_ctl", "-D", s.data(), "-m", mode, "-w", "-t", "60", "stop")
+}
+
+// Close stops the server and removes its folder.
+func (s *Server) Close() error { return errors.Join(s.Down(true), os.RemoveAll(s.dir)) }
+
+// Address answers the address of its database.
+func (s *Server) Address() string {
+	return fmt.Sprintf("postgres://tests@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// run runs one of the server's programs. Its output goes to a file, since the server
+// that pg_ctl leaves behind would hold a pipe open.
+func (s *Server) run(name string, args ...string) error {
+	out, err := os.CreateTemp("", "pgtest-"+name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(out.Name()) }()
+	defer out.Close()
+	cmd := osexec.Command(filepath.Join(s.bin, name), args...) //nolint:gosec,noctx // programs of the server, which outlives any test's context
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr, cmd.Dir = out, out, s.as, s.dir
+	if err := cmd.Run(); err != nil {
+		said, _ := os.ReadFile(out.Name())
+		log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+		return fmt.Errorf("%s: %w\n%s%s", name, err, said, log)
+	}
+	return nil
+}
