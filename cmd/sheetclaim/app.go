@@ -53,6 +53,7 @@ type cli struct {
 	Demo     demoCmd     `cmd:"" help:"Show it: emulator, mail catcher, ledger and service in one process; three runs at once on a sample sheet."`
 	Serve    serveCmd    `cmd:"" help:"Serve the HTTP API and start scheduled runs."`
 	Run      runCmd      `cmd:"" help:"Run a job once, now."`
+	Check    checkCmd    `cmd:"" help:"Look at everything that a run needs, and say what to do about what is wrong."`
 	Preview  previewCmd  `cmd:"" help:"Show what a run would send now, rendered; touch nothing."`
 	Doubts   doubtsCmd   `cmd:"" help:"List the messages that wait for a person."`
 	Settle   settleCmd   `cmd:"" help:"Say what became of a message that waits: it was sent, or send it again."`

@@ -80,3 +80,15 @@ func add(texts []string, s string) []string {
 	}
 	return append(texts, s)
 }
+
+// KindTest is the kind of the alert that only shows that a route works.
+const KindTest claim.AlertKind = "test"
+
+// Trial is an alert that a person has asked for to see that it arrives.
+func Trial(now time.Time) Message {
+	a := claim.Alert{
+		Kind: KindTest, Job: "check", Cause: "asked for", Seen: "sheetclaim check was asked to send a test alert",
+		Done: "nothing else was done", Todo: "nothing: this route works",
+	}
+	return newMessage([]claim.QueuedAlert{{Alert: a, At: now}})
+}

@@ -159,16 +159,16 @@ func (p *pass) free(ctx context.Context, rows []*held, o Outcome, why string) {
 	p.held = slices.DeleteFunc(p.held, func(h *held) bool { return h.State == Returned })
 }
 
-// claimAge is how old the second read may be when the claim's answer comes. A wait
+// AgeLimit is how old the second read may be when the claim's answer comes. A wait
 // under five seconds is for emulators, which share their machine with the tests.
-func claimAge(wait time.Duration) time.Duration {
+func AgeLimit(wait time.Duration) time.Duration {
 	const least = time.Second
 	return min(max(wait/3, least), claimAgeMost)
 }
 
 // stake writes the claim into the sheet.
 func (p *pass) stake(ctx context.Context, g *Grid) (Step, error) {
-	most := claimAge(p.job.Wait)
+	most := AgeLimit(p.job.Wait)
 	g, b, err := p.youngBatch(ctx, g, most)
 	if err != nil || len(p.held) == 0 {
 		return p.again(), err

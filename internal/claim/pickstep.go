@@ -85,6 +85,19 @@ func readCause(err error) string {
 	return causeSetup
 }
 
+// ErrFormulas says that a column that is to be written has formulas.
+var ErrFormulas = errors.New("contains formulas")
+
+// Fits answers where the job's columns are in a read, or why it cannot work with that
+// sheet. After ErrFormulas they are known all the same.
+func (j *Job) Fits(g *Grid) (Columns, error) {
+	f, err := fit(j, g)
+	if f == nil {
+		return Columns{}, err
+	}
+	return f.cols, err
+}
+
 // fit binds a job to the header of a read, and refuses a sheet that it must not
 // write to.
 func fit(job *Job, g *Grid) (*fitted, error) {
@@ -101,7 +114,7 @@ func fit(job *Job, g *Grid) (*fitted, error) {
 	}
 	f := &fitted{Binding: b, job: job, cols: b.Columns(), zone: zone}
 	if row, col := formulaIn(g, f.cols); row > 0 {
-		return nil, fmt.Errorf("tab %q: the %q column contains formulas (row %d), and sheetclaim would overwrite them: map a column of its own", g.Tab.Title, g.Header[col].Shown, row)
+		return f, fmt.Errorf("tab %q: the %q column %w (row %d), and sheetclaim would overwrite them: map a column of its own", g.Tab.Title, g.Header[col].Shown, ErrFormulas, row)
 	}
 	return f, nil
 }

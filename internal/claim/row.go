@@ -153,6 +153,15 @@ func (c Columns) written() []writtenColumn {
 	return mapped
 }
 
+// Written answers the columns that sheetclaim writes, the status first.
+func (c Columns) Written() []int {
+	var at []int
+	for _, w := range c.written() {
+		at = append(at, w.index)
+	}
+	return at
+}
+
 // before notes what stands in the cells of a row that a claim writes over. The cell
 // of an optional column that could not be put back as it was is not written at all.
 func (c Columns) before(r Row) Before {

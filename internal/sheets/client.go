@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/api/option"
@@ -45,6 +46,7 @@ type Client struct {
 	quota   *quota
 	calls   *counter
 	account string
+	clock   *atomic.Pointer[Clock]
 	timeout time.Duration
 	now     func() time.Time
 	rand    func() float64
@@ -56,6 +58,7 @@ type Client struct {
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	c := &Client{
 		calls:   new(counter),
+		clock:   new(atomic.Pointer[Clock]),
 		timeout: cmp.Or(cfg.Timeout, 30*time.Second),
 		now:     cfg.Now,
 		rand:    cfg.Rand,
@@ -101,14 +104,22 @@ func (c *Client) transport(ctx context.Context, cfg Config) (http.RoundTripper, 
 	}
 	given := cfg.CredentialsFile != "" || len(cfg.CredentialsJSON) > 0
 	if cfg.Endpoint != "" || cfg.Transport != nil && !given {
-		return &onceTransport{base}, nil
+		return &onceTransport{base, c.noteTime}, nil
 	}
 	who, err := findLogin(ctx, cfg, base)
 	if err != nil {
 		return nil, err
 	}
 	c.account = who.account
-	return &loginTransport{base: &onceTransport{base}, login: who}, nil
+	return &loginTransport{base: &onceTransport{base, c.noteTime}, login: who}, nil
+}
+
+// noteTime keeps what an answer says of the time (RFC 9110, 6.6.1), whatever else it
+// says.
+func (c *Client) noteTime(h http.Header) {
+	if theirs, err := http.ParseTime(h.Get("Date")); err == nil {
+		c.clock.Store(&Clock{Theirs: theirs, Ours: c.now()})
+	}
 }
 
 // Account is the mail address with which a sheet must be shared, if it is known.

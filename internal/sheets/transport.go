@@ -23,18 +23,24 @@ func newTransport() http.RoundTripper {
 // one again when a kept connection turns out dead, if it can make the body anew or
 // the request claims to be idempotent; here it can and does neither. Requests
 // without a body are reads.
-type onceTransport struct{ base http.RoundTripper }
+type onceTransport struct {
+	base     http.RoundTripper
+	answered func(http.Header) // told of every answer
+}
 
 func (t *onceTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	handOver(req.Context())
-	if req.Body == nil {
-		return t.base.RoundTrip(req)
+	if req.Body != nil {
+		req = req.Clone(req.Context())
+		req.GetBody = nil
+		req.Header.Del("Idempotency-Key")
+		req.Header.Del("X-Idempotency-Key")
 	}
-	once := req.Clone(req.Context())
-	once.GetBody = nil
-	once.Header.Del("Idempotency-Key")
-	once.Header.Del("X-Idempotency-Key")
-	return t.base.RoundTrip(once)
+	answer, err := t.base.RoundTrip(req)
+	if err == nil {
+		t.answered(answer.Header)
+	}
+	return answer, err
 }
 
 // noRedirect keeps http.Client from following a redirect, which would send a
