@@ -143,3 +143,37 @@ type grip struct {
 }
 
 func (h grip) Replayed() bool { return h.replayed }
+
+// Collect gives the rows of a claim to its first caller.
+func (h grip) Collect(ctx context.Context) []claim.Handed {
+	select {
+	case <-h.done:
+	case <-ctx.Done():
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.doc.HandedOutAt != nil {
+		return nil
+	}
+	now := time.Now().UTC()
+	h.doc.State, h.doc.Outcome, h.doc.FinishedAt, h.doc.Step = claim.RunRunning, "", nil, claim.StepHandOut
+	h.doc.HandedOutAt, h.doc.LeaseUntil, h.doc.HandedOut = &now, &now, 1
+	return []claim.Handed{{Row: 2, Key: "B-1001", Email: "ada@example.com", Attempt: 1, Status: "sending 1/m.1", Cells: map[string]string{"Name": "Ada"}}}
+}
+
+// Receive knows one row, of the newest run.
+func (b *book) Receive(_ context.Context, r claim.Receipt) (claim.Message, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := claim.Message{MessageKey: claim.MessageKey{Key: r.Key}, Row: 2, Attempts: 1, Outcome: r.Outcome, State: claim.Verified, Status: string(r.Outcome)}
+	switch e := b.newest(r.Job, r.RunID); {
+	case b.err != nil:
+		return m, b.err
+	case e == nil:
+		return m, claim.ErrNoRun
+	case r.Key != "B-1001":
+		return m, claim.ErrNoClaim
+	}
+	return m, nil
+}

@@ -27,6 +27,7 @@ type jobView struct {
 	MaxAttempts       int           `json:"max_attempts"`
 	RetryAfter        string        `json:"retry_after"`
 	FirstRunLimit     int           `json:"first_run_limit"`
+	ClaimOnly         bool          `json:"claim_only,omitempty"`
 	LastRun           *runSummary   `json:"last_run,omitempty"`
 	Overlap           *overlapView  `json:"overlap,omitempty"`
 }
@@ -79,7 +80,7 @@ func (j *JobInfo) view() jobView {
 		AllowSpreadsheets: append([]string{}, j.AllowSpreadsheets...), AllowRanges: append([]string{}, j.AllowRanges...),
 		Timezone: j.Timezone, Schedule: j.Schedule,
 		Limit: j.Limit, Delay: j.Delay.String(), Wait: j.Wait.String(), Lease: j.Lease.String(),
-		OnDoubt: j.OnDoubt, MaxAttempts: j.MaxAttempts, RetryAfter: j.RetryAfter.String(), FirstRunLimit: j.FirstRunLimit,
+		OnDoubt: j.OnDoubt, MaxAttempts: j.MaxAttempts, RetryAfter: j.RetryAfter.String(), FirstRunLimit: j.FirstRunLimit, ClaimOnly: j.ClaimOnly,
 	}
 }
 

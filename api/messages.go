@@ -94,8 +94,8 @@ func (s *Server) getMessages(c echo.Context) error {
 
 // settleRequest is the body of POST /v1/messages/settle.
 type settleRequest struct {
-	Job                            *string // nil: left out
-	Key, Spreadsheet, Outcome, Why string
+	Job, Key                  *string // nil: left out
+	Spreadsheet, Outcome, Why string
 }
 
 // set takes one member of the body.
@@ -104,7 +104,7 @@ func (r *settleRequest) set(name string, value json.RawMessage) error {
 	case "job":
 		return take(name, value, "a text", &r.Job)
 	case "key":
-		return r.setKey(value)
+		return takeName(name, value, &r.Key)
 	case "spreadsheet":
 		return take(name, value, "a text", &r.Spreadsheet)
 	case "outcome":
@@ -115,21 +115,11 @@ func (r *settleRequest) set(name string, value json.RawMessage) error {
 	return refuse(codeFieldUnknown, "a settlement has no %s: it may have job, key, spreadsheet, outcome, why", brief(name)).at(name)
 }
 
-// setKey also takes a whole number, by its digits: a flow that reads the sheet gets
-// the key of a number cell as one.
-func (r *settleRequest) setKey(value json.RawMessage) error {
-	if digits := string(value); strings.Trim(digits, "0123456789") == "" {
-		r.Key = digits
-		return nil
-	}
-	return take("key", value, "a text", &r.Key)
-}
-
 // check refuses a settlement that lacks what it needs.
 func (r *settleRequest) check() error {
 	words := []string{string(claim.WordSent), string(claim.WordResend)}
 	switch {
-	case strings.TrimSpace(r.Key) == "":
+	case r.Key == nil || strings.TrimSpace(*r.Key) == "":
 		return refuse(codeFieldRequired, "expected the key of a message as key, found none: take it from GET /v1/messages").at("key")
 	case r.Outcome == "":
 		return refuse(codeFieldRequired, "expected sent or resend as outcome, found none: say which of them is true").at("outcome").allow(words)
@@ -169,7 +159,7 @@ func (s *Server) postSettle(c echo.Context) error {
 		return err
 	}
 	word := claim.Settlement{
-		Book: claim.Book{Job: job.Name, Spreadsheet: req.Spreadsheet}, Key: req.Key, Word: claim.Word(req.Outcome),
+		Book: claim.Book{Job: job.Name, Spreadsheet: req.Spreadsheet}, Key: *req.Key, Word: claim.Word(req.Outcome),
 		Who: cmp.Or(who.name, "api"), Why: req.Why,
 	}
 	if err := s.cfg.Desk.Settle(c.Request().Context(), word); err != nil {

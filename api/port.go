@@ -9,10 +9,16 @@ import (
 )
 
 // Starter starts the run that a request names, attaches to it, or answers its
-// result. Its errors are claim.ErrReused, claim.ErrClosing, a *claim.SheetError
-// when a dead run of that name cannot be settled yet, and otherwise the ledger's.
+// result. Its errors are claim.ErrReused, claim.ErrNoMail, claim.ErrClosing, a
+// *claim.SheetError when a dead run of that name cannot be settled yet, and otherwise
+// the ledger's.
 type Starter interface {
 	Start(ctx context.Context, r claim.Request) (Run, error)
+	// Receive takes a caller's word on a row that it was handed, and answers the message
+	// as it then is. Its errors are claim.ErrNoRun, claim.ErrNoClaim, claim.ErrNotHanded,
+	// claim.ErrSettled, claim.ErrClosing, claim.ErrNotSheet (the word was taken), and
+	// otherwise the ledger's.
+	Receive(ctx context.Context, r claim.Receipt) (claim.Message, error)
 }
 
 // Run is a hold on a run.
@@ -20,6 +26,8 @@ type Run interface {
 	Document() claim.Document // as it is now
 	Done() <-chan struct{}    // closed when there is nothing more to wait for
 	Replayed() bool           // the run had ended before it was asked for
+	// Collect fetches the rows of a run that only claims, once.
+	Collect(ctx context.Context) []claim.Handed
 }
 
 // Finder remembers runs; it is the reading half of claim.Runs.

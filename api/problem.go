@@ -46,6 +46,10 @@ const (
 	codeLimitRefused   code = "limit_not_allowed"
 	codeNoCallbacks    code = "callback_unsupported"
 	codeRunIDReused    code = "run_id_reused" // the name stands for another request
+	codeNoMail         code = "claim_only"    // the job has no message
+	codeClaimUnknown   code = "claim_unknown" // the run holds no such key
+	codeNotHanded      code = "claim_not_handed_out"
+	codeClaimSettled   code = "claim_settled" // otherwise, before
 	codeInternal       code = "internal"
 	codeStopping       code = "stopping"
 	codeNotReady       code = "not_ready"
@@ -65,11 +69,11 @@ func (c code) status() int {
 		return http.StatusTooManyRequests
 	case codeJobNotAllowed, codeHostRefused, codeOriginRefused:
 		return http.StatusForbidden
-	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown:
+	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown, codeClaimUnknown:
 		return http.StatusNotFound
 	case codeMethod:
 		return http.StatusMethodNotAllowed
-	case codeNotUnknown, codeUnderWay:
+	case codeNotUnknown, codeUnderWay, codeNotHanded, codeClaimSettled:
 		return http.StatusConflict
 	case codeBodyTimeout:
 		return http.StatusRequestTimeout
@@ -77,7 +81,7 @@ func (c code) status() int {
 		return http.StatusRequestEntityTooLarge
 	case codeMediaType:
 		return http.StatusUnsupportedMediaType
-	case codeRangeRefused, codeSheetRefused, codeLimitRefused, codeNoCallbacks, codeRunIDReused:
+	case codeRangeRefused, codeSheetRefused, codeLimitRefused, codeNoCallbacks, codeRunIDReused, codeNoMail:
 		return http.StatusUnprocessableEntity
 	case codeStopping, codeNotReady, codeLedger, codeRecoveryNeeded:
 		return http.StatusServiceUnavailable

@@ -92,7 +92,7 @@ func (r *runRequest) set(name string, value json.RawMessage) error {
 	case "job":
 		return take(name, value, "a text", &r.Job)
 	case "run_id":
-		return r.setRunID(value)
+		return takeName(name, value, &r.RunID)
 	case "range":
 		return take(name, value, "a text", &r.Range)
 	case "spreadsheet":
@@ -109,14 +109,14 @@ func (r *runRequest) set(name string, value json.RawMessage) error {
 	return refuse(codeFieldUnknown, "a request for a run has no %s: it may have %s", brief(name), requestFields).at(name)
 }
 
-// setRunID also takes a whole number, by its digits: an n8n expression for an
-// execution's id can come out as one.
-func (r *runRequest) setRunID(value json.RawMessage) error {
+// takeName also takes a whole number, by its digits: an n8n expression for an
+// execution's id can come out as one, and the key of a number cell does.
+func takeName(name string, value json.RawMessage, into **string) error {
 	if digits := string(value); strings.Trim(digits, "0123456789") == "" {
-		r.RunID = &digits
+		*into = &digits
 		return nil
 	}
-	return take("run_id", value, "a text", &r.RunID)
+	return take(name, value, "a text", into)
 }
 
 // take decodes a value that has to be of the type of into.

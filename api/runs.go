@@ -61,6 +61,8 @@ func (s *Server) start(ctx context.Context, order claim.Request) (Run, error) {
 	switch {
 	case errors.Is(err, claim.ErrReused):
 		return nil, refuse(codeRunIDReused, "%s", claim.ErrReused.Error()).at("run_id")
+	case errors.Is(err, claim.ErrNoMail):
+		return nil, refuse(codeNoMail, "%s", claim.ErrNoMail).at("job")
 	case errors.Is(err, claim.ErrClosing):
 		return nil, refuse(codeStopping, "%s", claim.ErrClosing.Error()).after(10 * time.Second)
 	case errors.As(err, &sheet):

@@ -60,6 +60,8 @@ func (s *Server) routes() []route {
 		{http.MethodPost, "/v1/runs", false, s.postRun},
 		{http.MethodGet, "/v1/runs", false, s.getRuns},
 		{http.MethodGet, "/v1/runs/:job/:run_id", false, s.getRun},
+		{http.MethodPost, "/v1/claims", false, s.postClaims},
+		{http.MethodPost, "/v1/claims/settle", false, s.postClaimSettle},
 		{http.MethodGet, "/v1/jobs", false, s.getJobs},
 		{http.MethodGet, "/v1/messages", false, s.getMessages},
 		{http.MethodPost, "/v1/messages/settle", false, s.postSettle},

@@ -11,9 +11,11 @@ import (
 // claim takes the rows: in the mail server's favour first, then in the ledger, then
 // in the sheet. Whatever refuses, nothing has been written before it.
 func (p *pass) claim(ctx context.Context) (Step, error) {
-	if err := p.Mailer.Login(ctx); err != nil {
-		p.held = nil
-		return "", p.failed(causeLogin, err)
+	if p.order.Pickup == nil {
+		if err := p.Mailer.Login(ctx); err != nil {
+			p.held = nil
+			return "", p.failed(causeLogin, err)
+		}
 	}
 	if err := p.take(ctx); err != nil {
 		return "", err

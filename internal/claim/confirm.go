@@ -41,6 +41,9 @@ func (p *pass) confirm(ctx context.Context) (Step, error) {
 		}
 		h.State = Confirmed
 	}
+	if p.order.Pickup != nil {
+		return StepHandOut, nil
+	}
 	return StepSend, nil
 }
 

@@ -34,15 +34,21 @@ func (p *pass) finish(ctx context.Context, err error) {
 // count turns the rows' reports into the document's rows and counts. A row without
 // an outcome was left as it was.
 func (p *pass) count() {
-	c := &p.doc.Counts
 	p.doc.Rows = []RowReport{}
 	slices.SortStableFunc(p.chosen, func(a, b *held) int { return a.report.Row - b.report.Row })
 	for _, h := range p.chosen {
-		if h.report.Outcome == "" {
-			continue
+		if h.report.Outcome != "" || h.State == HandedOut {
+			p.doc.Rows = append(p.doc.Rows, *h.report)
 		}
-		p.doc.Rows = append(p.doc.Rows, *h.report)
-		switch h.report.Outcome {
+	}
+	p.doc.Counts.tally(p.doc.Rows)
+}
+
+// tally counts rows by what became of them.
+func (c *Counts) tally(rows []RowReport) {
+	*c = Counts{Due: c.Due, Claimed: c.Claimed, Confirmed: c.Confirmed}
+	for _, r := range rows {
+		switch r.Outcome {
 		case Sent:
 			c.Sent++
 		case Failed:
@@ -66,7 +72,6 @@ func (p *pass) count() {
 
 // runOutcome takes the first that fits.
 func (p *pass) runOutcome(err error) RunOutcome {
-	c := p.doc.Counts
 	var end *endError
 	switch {
 	case errors.As(err, &end):
@@ -75,6 +80,13 @@ func (p *pass) runOutcome(err error) RunOutcome {
 		return RunFailed
 	case p.order.DryRun:
 		return RunDry
+	}
+	return p.doc.Counts.outcome()
+}
+
+// outcome takes the first that fits a run that went through all its steps.
+func (c Counts) outcome() RunOutcome {
+	switch {
 	case c.Failed+c.GaveUp+c.Rejected+c.Unknown+c.Skipped > 0:
 		return RunPartial
 	case c.Sent > 0:
@@ -102,6 +114,11 @@ func (p *pass) sentence(err error) string {
 	case p.doc.Outcome == RunOverlapped:
 		return fmt.Sprintf("%d due rows, all of them with other runs; nothing was sent by this one", c.Taken)
 	}
+	return c.String()
+}
+
+// String says in words what became of the rows.
+func (c Counts) String() string {
 	var s strings.Builder
 	s.WriteString(fmt.Sprintf("%d of %d due rows sent", c.Sent, c.Due))
 	for _, part := range []struct {

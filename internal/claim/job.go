@@ -25,6 +25,7 @@ type Job struct {
 	MaxAttempts   int
 	RetryAfter    time.Duration
 	FirstRunLimit int  // rows that the very first run may mail unconfirmed; 0: off
+	ClaimOnly     bool // it has no message: its rows are only claimed, for callers that do the work
 	SkipHidden    bool // leave rows hidden by hand or by a filter
 
 	// Normal brings a key to its Unicode normal form (NFC); nil: keys stay as they are.

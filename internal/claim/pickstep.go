@@ -199,9 +199,18 @@ func (p *pass) tryDraft(c candidate) (Draft, error) {
 	return d, err
 }
 
+// draft is a row's message. Of a row that is only claimed no more is known than to
+// whom it goes, and a message to there finds out whether that is an address.
+func (p *pass) draft(row Row) (Draft, error) {
+	if p.order.Pickup != nil || p.job.ClaimOnly {
+		return Draft{To: row.Cell(p.fit.cols.Email).Shown, Subject: "-", Text: "-"}, nil
+	}
+	return p.fit.Draft(row)
+}
+
 // compose renders the whole message of a row.
 func (p *pass) compose(k MessageKey, row Row) (Draft, Letter, error) {
-	d, err := p.fit.Draft(row)
+	d, err := p.draft(row)
 	if err != nil {
 		return Draft{}, Letter{}, err
 	}

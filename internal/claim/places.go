@@ -121,7 +121,11 @@ func (p *pass) columnsMoved(ctx context.Context, reply *Grid) error {
 // the one that the job was fitted to, columns have moved: then it reads everything
 // and fits the job anew.
 func (p *pass) readAll(ctx context.Context) (*Grid, error) {
-	g, err := p.Sheet.Read(ctx, p.order.Target, Ask{Tab: &p.grid.Tab, Columns: p.fit.Used()})
+	ask := Ask{Tab: &p.grid.Tab, Columns: p.fit.Used()}
+	if p.order.Pickup != nil {
+		ask.Columns = nil // the caller gets all cells of its rows
+	}
+	g, err := p.Sheet.Read(ctx, p.order.Target, ask)
 	if err != nil || slices.Equal(g.HeaderTexts(), p.grid.HeaderTexts()) {
 		return g, err
 	}

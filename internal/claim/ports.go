@@ -150,6 +150,8 @@ type Letter struct {
 type Ledger interface {
 	// Lookup answers the newest generation of each key that it knows.
 	Lookup(ctx context.Context, b Book, keys []string) (map[string]Message, error)
+	// Held answers the messages that a run holds, or was the last to hold.
+	Held(ctx context.Context, run RunRef) ([]Message, error)
 	// Waiting answers the newest generations of a book that wait for a person (unknown,
 	// and nobody has settled them) or that a person wants sent again. Spreadsheet ""
 	// means all of the job's.

@@ -21,6 +21,11 @@ import (
 //  6. mark     replace each claim text, wherever it is now, by its outcome
 //  7. verify   read the marks back
 //
+// A run that only claims has one step more and ends there:
+//
+//	hand_out  give the confirmed rows, once, to a caller that does the work itself and
+//	          settles each
+//
 // Steps 5 to 7 go through the rows in chunks; the read that verifies one chunk
 // confirms the next. Until the final dot of step 5 nothing has left the house and a
 // row can be given back. From there on, what cannot be proved is unknown, and what
@@ -30,6 +35,7 @@ var method = map[Step]func(*pass, context.Context) (next Step, err error){
 	StepClaim:   (*pass).claim,
 	StepWait:    (*pass).wait,
 	StepConfirm: (*pass).confirm,
+	StepHandOut: (*pass).handOut,
 	StepSend:    (*pass).send,
 	StepMark:    (*pass).mark,
 	StepVerify:  (*pass).verify,
@@ -70,14 +76,20 @@ type Order struct {
 	Few       int    // the limit that the caller named; 0: none
 	DryRun    bool   // touch nothing
 	Confirmed bool   // a person has agreed to a large first run
+	Pickup    Pickup // where a caller fetches the rows that it asked to claim only; nil: they are mailed
 }
 
-// Carry makes one pass of a job over its sheet. It always answers a finished
-// document; what it could not finish is left to recovery, and said.
+// Carry makes one pass of a job over its sheet. It answers a finished document, but
+// for rows that were handed out: theirs is finished when they are settled. What it
+// could not finish is left to recovery, and said.
 func (w *Worker) Carry(ctx context.Context, job *Job, o Order) Document {
 	p := newPass(w, job, o)
 	err := p.carry(ctx)
 	p.giveBackRest(ctx)
+	if p.doc.HandedOutAt != nil {
+		p.leaveToCaller(ctx)
+		return p.doc
+	}
 	p.finish(ctx, err)
 	return p.doc
 }
@@ -106,7 +118,7 @@ func (p *pass) carry(ctx context.Context) error {
 // notNow answers why the job is not to run at this time: outside its send window,
 // or paused after a fault of its mail account.
 func (p *pass) notNow(ctx context.Context) (time.Time, string) {
-	if until, why := p.closed(); why != "" || p.order.Confirmed || p.order.DryRun {
+	if until, why := p.closed(); why != "" || p.order.Confirmed || p.order.DryRun || p.order.Pickup != nil {
 		return until, why
 	}
 	return p.resting(ctx)

@@ -20,7 +20,7 @@ func (w *Worker) Recover(ctx context.Context, job *Job, run RunRef) error {
 	// What may have left is said first: that needs no sheet.
 	for i, m := range orphans {
 		if AfterCrash(m.State) == CallUnknown {
-			orphans[i] = w.callUnknown(ctx, run, m, "the process ended before the mail server answered")
+			orphans[i] = w.callUnknown(ctx, run, m, whyUnknown(m.State))
 		}
 	}
 	var errs []error
@@ -77,6 +77,14 @@ func (w *Worker) byPlace(job *Job, run RunRef, orphans []Message, batches []Open
 	return list
 }
 
+// whyUnknown says how it came that nobody knows what became of a claim.
+func whyUnknown(s State) string {
+	if s == HandedOut {
+		return "handed out to a caller that did not settle it within the lease"
+	}
+	return "the process ended before the mail server answered"
+}
+
 // callUnknown settles a claim whose message may have left, and answers it as the
 // ledger then holds it.
 func (w *Worker) callUnknown(ctx context.Context, run RunRef, m Message, why string) Message {
@@ -85,18 +93,13 @@ func (w *Worker) callUnknown(ctx context.Context, run RunRef, m Message, why str
 	m.Reason = fmt.Sprintf("%s (%s)", why, tokenOf(m.Claim))
 	m.Attempts++
 	m.Status = statusText(Unknown, m.Run.ID, 0, 0, m.Reason)
-	alert := Alert{
-		Kind: AlertUnknown, Job: m.Job, Run: m.Run.ID, Cause: string(SMTPReplyLost),
-		Rows: []AlertRow{{Row: m.Row, Key: m.Key, Detail: m.Reason}},
-		Seen: m.Reason + "; Message-ID " + cmp.Or(m.MessageID, "not known"),
-		Done: "the row is unknown and never sent again by itself", Todo: SMTPReplyLost.Advice(),
-	}
+	alert := unknownAlert(m)
 	moved, err := w.Ledger.Move(ctx, run, []Move{{
 		MessageKey: m.MessageKey, Claim: m.Claim, From: []State{was.State}, To: Settled,
 		Set: func(have *Message) {
 			have.Outcome, have.Attempts, have.Status, have.Reason, have.SettledAt = m.Outcome, m.Attempts, m.Status, m.Reason, m.SettledAt
 		},
-		Attempt: &Attempt{Number: m.Attempts, Verdict: Doubtful, Step: "dot", Reply: m.Reason, MessageID: m.MessageID, At: m.SettledAt},
+		Attempt: &Attempt{Number: m.Attempts, Verdict: Doubtful, Step: lastStep(was.State), Reply: m.Reason, MessageID: m.MessageID, At: m.SettledAt},
 		Alerts:  []Alert{alert}, Event: "recovered: " + m.Reason,
 	}})
 	if err != nil || !moved[0] {
@@ -105,6 +108,29 @@ func (w *Worker) callUnknown(ctx context.Context, run RunRef, m Message, why str
 	}
 	w.Log.Warn("recovered", "job", m.Job, "key", m.Key, "remedy", CallUnknown)
 	return m
+}
+
+// lastStep names what was under way when a claim's fate was lost.
+func lastStep(s State) string {
+	if s == HandedOut {
+		return string(StepHandOut)
+	}
+	return "dot"
+}
+
+// unknownAlert says that nobody knows what became of a message.
+func unknownAlert(m Message) Alert {
+	a := Alert{
+		Kind: AlertUnknown, Job: m.Job, Run: m.Run.ID, Cause: string(SMTPReplyLost),
+		Rows: []AlertRow{{Row: m.Row, Key: m.Key, Detail: m.Reason}},
+		Seen: m.Reason + "; Message-ID " + cmp.Or(m.MessageID, "not known"),
+		Done: "the row is unknown and never sent again by itself", Todo: SMTPReplyLost.Advice(),
+	}
+	if m.MessageID == "" { // no message of ours: it was handed out
+		a.Cause, a.Seen = "not_settled", m.Reason
+		a.Todo = "find out in the caller's log (n8n: the execution) whether it did its work for the row; then type sent or resend into the status cell, or use sheetclaim settle"
+	}
+	return a
 }
 
 // recovery settles what dead runs left in one place.

@@ -140,6 +140,9 @@ func (r *recovery) mark(ctx context.Context, ms []Message) error {
 	var rs []Replacement
 	for _, m := range ms {
 		rs = append(rs, r.fit.replacements(m, r.fit.after(m), cmp.Or(m.From, m.Claim))...)
+		if m.From != "" { // which may not have come as far as the cell
+			rs = append(rs, Replacement{Column: r.fit.cols.Status, From: m.Claim, To: m.Status})
+		}
 	}
 	if _, err := r.replaceSurely(ctx, r.grid, rs); err != nil {
 		return fmt.Errorf("outcomes could not be written into the sheet yet: %w", err)

@@ -78,6 +78,12 @@ type Document struct {
 	Rows       []RowReport `json:"rows"`
 	Doubts     []Doubt     `json:"doubts"`
 	APICalls   APICalls    `json:"api_calls"`
+
+	// Of a run that only claimed: when its rows were handed out, how many, and until when
+	// they are to be settled.
+	HandedOutAt *time.Time `json:"handed_out_at,omitempty"`
+	HandedOut   int        `json:"count,omitempty"`
+	LeaseUntil  *time.Time `json:"lease_until,omitempty"`
 }
 
 // RunRequest asks for a run. (Job, ID) names one run until Memory after its end.

@@ -28,7 +28,8 @@ type Service struct {
 	live    map[int64]*Ticket // runs of this process, by sequence number
 	stops   map[*Ticket]context.CancelFunc
 	closing bool
-	wg      sync.WaitGroup // calls of Start, and what they left running
+	wg      sync.WaitGroup   // calls of Start, and what they left running
+	desks   map[string]*desk // settled rows of each job that wait for their cells
 }
 
 // Request asks the service for a run.
@@ -38,16 +39,24 @@ type Request struct {
 	Limit      int    // 0: the job's own
 	DryRun     bool
 	Confirmed  bool
+	ClaimOnly  bool // the caller does the work itself: see Ticket.Collect
 }
 
 // params is what makes a request under the same name another request. What does
 // not change the run is left out: callers evaluate their bodies anew on each try.
 func (r Request) params() string {
-	return fmt.Sprintf("spreadsheet=%q range=%q limit=%d dry_run=%t", r.Target.Spreadsheet, r.Target.Range, r.Limit, r.DryRun)
+	params := fmt.Sprintf("spreadsheet=%q range=%q limit=%d dry_run=%t", r.Target.Spreadsheet, r.Target.Range, r.Limit, r.DryRun)
+	if r.ClaimOnly {
+		params += " claim_only"
+	}
+	return params
 }
 
 // ErrReused says that a name stands for a run that was asked for differently.
-var ErrReused = errors.New("this run_id names another run: use a new run_id, or send the same spreadsheet, range, limit and dry_run")
+var ErrReused = errors.New("this run_id names another run: use a new run_id, or send the same spreadsheet, range, limit and dry_run to the same address")
+
+// ErrNoMail says that a job has nothing to mail.
+var ErrNoMail = errors.New("the job has no message: its rows are claimed by POST /v1/claims and sent by the caller, or give the job a message")
 
 // errLeaseEnded ends a run whose claims another may have settled.
 var errLeaseEnded = errors.New("the run's lease has ended")
@@ -57,7 +66,7 @@ var ErrClosing = errors.New("the service is stopping and starts no more runs: tr
 
 // Open readies the service.
 func (s *Service) Open() {
-	s.live, s.stops = map[int64]*Ticket{}, map[*Ticket]context.CancelFunc{}
+	s.live, s.stops, s.desks = map[int64]*Ticket{}, map[*Ticket]context.CancelFunc{}, map[string]*desk{}
 }
 
 // Close asks all runs to stop and waits for them: the message in flight is
@@ -113,6 +122,9 @@ func (s *Service) Start(ctx context.Context, r Request) (*Ticket, error) {
 	if r.Target == (Target{}) {
 		r.Target = job.Target
 	}
+	if job.ClaimOnly && !r.ClaimOnly {
+		return nil, ErrNoMail
+	}
 	if !s.enter() {
 		return nil, ErrClosing
 	}
@@ -141,7 +153,10 @@ func (s *Service) Start(ctx context.Context, r Request) (*Ticket, error) {
 
 // launch carries a run in the background.
 func (s *Service) launch(job *Job, rec RunRecord, r Request) *Ticket {
-	t := &Ticket{Run: rec.RunRef, done: make(chan struct{}), doc: rec.Document}
+	t := newTicket(rec)
+	if r.ClaimOnly {
+		t.pickup = make(Pickup)
+	}
 	s.mu.Lock()
 	s.live[rec.Seq] = t
 	s.mu.Unlock()
@@ -178,10 +193,10 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 			s.Log.Warn("recovery is not complete", "job", job.Name, "run", t.Run.ID, "error", err)
 		}
 	}
-	doc := s.carrySafely(ctx, w, job, Order{Run: t.Run, Target: r.Target, Limit: r.Limit, Few: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed})
-	end, cancel := lasting(ctx)
-	defer cancel()
-	if err := s.Runs.Finish(end, t.Run, doc, doc.Counts.Claimed > 0); err != nil {
+	doc := s.carrySafely(ctx, w, job, Order{
+		Run: t.Run, Target: r.Target, Limit: r.Limit, Few: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed, Pickup: t.pickup,
+	})
+	if err := s.keep(ctx, t.Run, doc); err != nil {
 		s.Log.Error("the end of a run could not be put into the ledger", "job", job.Name, "run", t.Run.ID, "error", err)
 	}
 	t.set(doc)
@@ -211,6 +226,17 @@ func (s *Service) carrySafely(ctx context.Context, w *Worker, job *Job, o Order)
 	return w.Carry(ctx, job, o)
 }
 
+// keep puts a run's last document into the ledger. One whose rows were handed out
+// is not finished by that.
+func (s *Service) keep(ctx context.Context, run RunRef, d Document) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	if d.State != RunFinished {
+		return s.Runs.Save(ctx, run, d)
+	}
+	return s.Runs.Finish(ctx, run, d, d.Counts.Claimed > 0)
+}
+
 // save keeps a run's progress, also while it is being stopped.
 func (s *Service) save(ctx context.Context, run RunRef, d Document) error {
 	ctx, cancel := lasting(ctx)
@@ -235,6 +261,9 @@ func (s *Service) keepLease(ctx context.Context, stop context.CancelCauseFunc, j
 func (s *Service) bury(ctx context.Context, job *Job, rec RunRecord) error {
 	if err := s.Worker().Recover(ctx, job, rec.RunRef); err != nil {
 		return fmt.Errorf("run %q died and cannot be settled yet: %w", rec.ID, err)
+	}
+	if rec.Document.HandedOutAt != nil {
+		return s.updateHanded(ctx, job, rec)
 	}
 	d := rec.Document
 	now := s.Now()

@@ -22,6 +22,11 @@ const (
 	// message went out: its outcome becomes unknown, and a person decides.
 	Sending State = "sending"
 
+	// HandedOut: a caller that does the work itself has been given the row, once. It is
+	// on disk before the first byte of the answer. When the caller has not settled the
+	// row by the end of the lease, nobody can know what it did: unknown, as for sending.
+	HandedOut State = "handed_out"
+
 	// Settled: the outcome is known and on disk; the sheet does not show it yet.
 	// After a crash the sheet is marked from the ledger.
 	Settled State = "settled"
@@ -44,19 +49,20 @@ const (
 
 // States returns all states, in the order in which a row can meet them.
 func States() []State {
-	return []State{Claimed, Confirmed, Sending, Settled, Marked, Verified, Returning, Returned}
+	return []State{Claimed, Confirmed, Sending, HandedOut, Settled, Marked, Verified, Returning, Returned}
 }
 
 // moves is the whole of what a ledger may do to a claim. A state is never set, it
 // is only moved, by an update that names the state it expects to find.
 var moves = map[State][]State{
-	Claimed:   {Confirmed, Settled, Returning}, // settled: called unknown, the ledger went back in time
-	Confirmed: {Sending, Settled, Returning},   // settled: refused before the final dot
-	Sending:   {Settled, Returning},            // returning: refused through no fault of the row
-	Settled:   {Settled, Marked},               // settled again: a late or a better answer, before the mark
-	Marked:    {Verified, Settled},             // settled again: a late answer to an unknown
-	Verified:  {Claimed, Settled, Verified},    // claimed: the next attempt of a failure; verified: a wish
-	Returning: {Returned, Settled},             // settled: as for claimed
+	Claimed:   {Confirmed, Settled, Returning},          // settled: called unknown, the ledger went back in time
+	Confirmed: {Sending, HandedOut, Settled, Returning}, // settled: refused before the final dot
+	Sending:   {Settled, Returning},                     // returning: refused through no fault of the row
+	HandedOut: {Settled, Returning},                     // returning: the caller gives the row back
+	Settled:   {Settled, Marked},                        // settled again: a late or a better answer, before the mark
+	Marked:    {Verified, Settled},                      // settled again: a late answer to an unknown
+	Verified:  {Claimed, Settled, Verified},             // claimed: the next attempt of a failure; verified: a wish
+	Returning: {Returned, Settled},                      // settled: as for claimed
 	Returned:  {Claimed},
 }
 
@@ -84,7 +90,7 @@ func AfterCrash(s State) Remedy {
 	switch s {
 	case Claimed, Confirmed, Returning:
 		return GiveBack
-	case Sending:
+	case Sending, HandedOut:
 		return CallUnknown
 	case Settled:
 		return Mark

@@ -8,6 +8,7 @@ const (
 	StepClaim   Step = "claim"
 	StepWait    Step = "wait"
 	StepConfirm Step = "confirm"
+	StepHandOut Step = "hand_out" // in place of send, mark and verify, for a caller that does the work
 	StepSend    Step = "send"
 	StepMark    Step = "mark"
 	StepVerify  Step = "verify"

@@ -21,7 +21,7 @@ func (c *Config) Job(name string) (*claim.Job, error) {
 		return nil, fmt.Errorf("there is no job %q%s; the configuration has %s", name, didYouMean(name, known), strings.Join(known, ", "))
 	}
 	msg, problems := compileMessage(s.Message)
-	if len(problems) > 0 {
+	if len(problems) > 0 && !s.ClaimOnly {
 		return nil, fmt.Errorf("job %s: %w", name, problems[0])
 	}
 	return &claim.Job{
@@ -38,6 +38,7 @@ func (c *Config) Job(name string) (*claim.Job, error) {
 		RetryAfter:    s.RetryAfter,
 		FirstRunLimit: s.FirstRunLimit,
 		SkipHidden:    s.SkipHidden,
+		ClaimOnly:     s.ClaimOnly,
 		Normal:        norm.NFC.String,
 		Open:          s.open(),
 		Bind: func(header []string, zone *time.Location) (claim.Binding, error) {

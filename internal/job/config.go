@@ -141,6 +141,7 @@ type Spec struct {
 	CatchUp           CatchUp       `yaml:"catch_up"`
 	Window            Window        `yaml:"window"` // outside it nothing is claimed; zero: always open
 	SkipHidden        bool          `yaml:"skip_hidden"`
+	ClaimOnly         bool          `yaml:"claim_only"` // no message: callers claim rows and do the work
 	AllowRanges       []string      `yaml:"allow_ranges"`
 	AllowSpreadsheets []string      `yaml:"allow_spreadsheets"`
 	Message           MessageSource `yaml:"message"`

@@ -98,7 +98,11 @@ var smtpPorts = map[TLS]int{StartTLS: 587, ImplicitTLS: 465, NoTLS: 25}
 func (r *reader) smtp(c *Config) {
 	s := c.SMTP
 	if s == nil {
-		if len(c.Jobs) > 0 || len(c.Alerts.Email) > 0 {
+		mails := len(c.Alerts.Email) > 0
+		for _, s := range c.Jobs {
+			mails = mails || !s.ClaimOnly
+		}
+		if mails {
 			r.at("smtp", "the section is missing, jobs and alerts by mail need a mail server")
 		}
 		return

@@ -154,8 +154,17 @@ func (r *reader) times(path string, s *Spec) {
 func (r *reader) message(path string, s *Spec) {
 	path += ".message"
 	m := s.Message
-	if !r.has(path) {
-		r.at(path, "the section is missing: a message has a subject, and text, html or markdown")
+	switch has := r.has(path); {
+	case s.ClaimOnly && has:
+		r.at(path, "a job with claim_only: true mails nothing itself: remove the message, or claim_only")
+		return
+	case s.ClaimOnly:
+		if s.Schedule != "" {
+			r.at(strings.TrimSuffix(path, ".message")+".schedule", "a job with claim_only: true is started by its callers, with POST /v1/claims: remove the schedule")
+		}
+		return
+	case !has:
+		r.at(path, "the section is missing: a message has a subject, and text, html or markdown; a job whose rows callers claim and send themselves has claim_only: true")
 		return
 	}
 	r.present(path+".subject", m.Subject)

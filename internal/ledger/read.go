@@ -17,6 +17,17 @@ type Event struct {
 	Text     string
 }
 
+// Held implements claim.Ledger.
+func (s *SQLite) Held(ctx context.Context, run claim.RunRef) ([]claim.Message, error) {
+	var ms []claim.Message
+	err := s.read(ctx, "list a run's messages", func(t *tx) (err error) {
+		ms, err = list(ctx, t, scanMessage, `SELECT `+messageColumns+` FROM messages m
+			WHERE m.job = ? AND m.run_seq = ? ORDER BY m.row_number, m.key`, run.Job, run.Seq)
+		return err
+	})
+	return ms, err
+}
+
 // Messages answers every message of a job, as it is now.
 func (s *DB) Messages(ctx context.Context, job string) ([]claim.Message, error) {
 	var ms []claim.Message

@@ -50,6 +50,7 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"take/race", takeRace},
 		{"take/crossing races", takeCrossing},
 		{"lookup", lookup},
+		{"held", held},
 		{"waiting/unknown", waitingUnknown},
 		{"waiting/settled", waitingSettled},
 		{"waiting/books are apart", waitingBooks},
@@ -239,11 +240,14 @@ func way(to claim.State) []claim.State {
 			return onward[:i+1]
 		}
 	}
-	back := []claim.State{claim.Claimed, claim.Returning, claim.Returned}
-	if to == claim.Returning {
-		return back[:2]
+	switch to {
+	case claim.HandedOut:
+		return []claim.State{claim.Claimed, claim.Confirmed, claim.HandedOut}
+	case claim.Returning:
+		return []claim.State{claim.Claimed, claim.Returning}
+	default:
+		return []claim.State{claim.Claimed, claim.Returning, claim.Returned}
 	}
-	return back
 }
 
 // carry takes a key and brings it to a state; what is settled gets the outcome.

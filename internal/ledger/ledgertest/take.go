@@ -245,3 +245,21 @@ func lookup(b *bench) {
 	b.must(err)
 	b.same("known of no keys", len(ms), 0)
 }
+
+// held: a run's messages are those that it was the last to take.
+func held(b *bench) {
+	one, two := b.begin("1"), b.begin("2")
+	b.holds(one, first("B-1"))
+	b.holds(two, first("B-3"))
+	b.carry(one, first("B-2"), claim.Returned, "")
+	b.holds(two, first("B-2"))
+	for run, want := range map[claim.RunRef][]string{one: {"B-1"}, two: {"B-2", "B-3"}} {
+		ms, err := b.Held(b.ctx(), run)
+		b.must(err)
+		var keys []string
+		for _, m := range ms {
+			keys = append(keys, m.Key)
+		}
+		b.same("keys held by run "+run.ID, keys, want)
+	}
+}

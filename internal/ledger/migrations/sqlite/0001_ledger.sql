@@ -36,7 +36,7 @@ CREATE TABLE messages (
   key          TEXT    NOT NULL,
   generation   INTEGER NOT NULL CHECK (generation >= 1),
   state        TEXT    NOT NULL CHECK (state IN ('claimed', 'confirmed', 'sending',
-                 'settled', 'marked', 'verified', 'returning', 'returned')),
+                 'handed_out', 'settled', 'marked', 'verified', 'returning', 'returned')),
   outcome      TEXT    NOT NULL,
   attempts     INTEGER NOT NULL,
   retry_at     TEXT    NOT NULL,
@@ -61,6 +61,7 @@ CREATE TABLE messages (
   changed_at   TEXT    NOT NULL,
   PRIMARY KEY (job, spreadsheet, key, generation)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX messages_by_run ON messages (run_seq);
 CREATE INDEX messages_open ON messages (job) WHERE state NOT IN ('verified', 'returned');
 
 CREATE INDEX messages_waiting ON messages (job, spreadsheet)

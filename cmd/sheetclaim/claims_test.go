@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+)
+
+// A flow claims rows over HTTP, does the work itself and settles each; n8n sends all
+// its items at once, with one execution id.
+func TestClaimOnlyOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, dueRows(6))
+	v := s.serve(s.secured())
+	var mu sync.Mutex
+	var rows []claim.Handed
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			var doc struct {
+				Rows  []claim.Handed
+				Count int
+			}
+			a := v.must(http.StatusOK, "POST", "/v1/claims", `{"job": "test", "run_id": "4711"}`)
+			if err := json.Unmarshal([]byte(a.body), &doc); err != nil || doc.Count != 6 {
+				t.Errorf("%v: %s", err, a.body)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			rows = append(rows, doc.Rows...)
+		})
+	}
+	all.Wait()
+	if len(rows) != 6 {
+		t.Fatalf("%d rows were handed out, want 6", len(rows))
+	}
+	for i, r := range rows {
+		outcome := "sent"
+		if i == 5 {
+			outcome = "failed"
+		}
+		all.Go(func() {
+			a := v.must(http.StatusOK, "POST", "/v1/claims/settle", fmt.Sprintf(`{"run_id": "4711", "key": %q, "outcome": %q, "reason": "busy"}`, r.Key, outcome))
+			if !strings.Contains(a.body, `"marked":true`) {
+				t.Errorf("settled %s: %s", r.Key, a.body)
+			}
+		})
+	}
+	all.Wait()
+	d := v.must(http.StatusOK, "GET", "/v1/runs/test/4711", "").doc
+	if d.State != claim.RunFinished || d.Outcome != claim.RunPartial || d.Counts.Sent != 5 || d.Counts.Failed != 1 {
+		t.Errorf("the run's document is %+v", d)
+	}
+	want := map[string]int{"sent": 5, "failed 1/3: busy": 1}
+	got := map[string]int{}
+	for _, row := range s.emu.Grid(stageSheet, stageTab)[1:7] {
+		got[row[3]]++
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the status cells read %v, want %v", got, want)
+	}
+	if n := len(s.sink.Messages()); n != 0 {
+		t.Errorf("sheetclaim sent %d messages itself", n)
+	}
+}
