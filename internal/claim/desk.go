@@ -19,7 +19,7 @@ type errand struct {
 
 // writeCells shows a settled row in the sheet, together with those that wait beside
 // it, and brings its run's document up to date.
-func (s *Service) writeCells(ctx context.Context, job *Job, run RunRef, m Message) error {
+func (s *Service) writeCells(ctx context.Context, job *Job, m Message) error {
 	done := make(chan error, 1)
 	s.mu.Lock()
 	d := s.desks[job.Name]

@@ -50,7 +50,7 @@ func (s *Service) Receive(ctx context.Context, r Receipt) (Message, error) {
 		return m, err
 	}
 	if !m.State.Ended() {
-		if err := s.writeCells(ctx, job, rec.RunRef, m); err != nil {
+		if err := s.writeCells(ctx, job, m); err != nil {
 			s.Log.Warn("a settled row could not be marked; recovery does it", "job", job.Name, "run", rec.ID, "key", m.Key, "error", err)
 			return m, ErrNotSheet
 		}

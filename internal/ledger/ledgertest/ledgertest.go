@@ -240,14 +240,14 @@ func way(to claim.State) []claim.State {
 			return onward[:i+1]
 		}
 	}
-	switch to {
-	case claim.HandedOut:
-		return []claim.State{claim.Claimed, claim.Confirmed, claim.HandedOut}
-	case claim.Returning:
-		return []claim.State{claim.Claimed, claim.Returning}
-	default:
-		return []claim.State{claim.Claimed, claim.Returning, claim.Returned}
+	if to == claim.HandedOut {
+		return []claim.State{claim.Claimed, claim.Confirmed, to}
 	}
+	back := []claim.State{claim.Claimed, claim.Returning, claim.Returned}
+	if to == claim.Returning {
+		return back[:2]
+	}
+	return back
 }
 
 // carry takes a key and brings it to a state; what is settled gets the outcome.
