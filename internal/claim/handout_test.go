@@ -198,6 +198,7 @@ func TestRowsAreConfirmedAgainForALateCaller(t *testing.T) {
 			if len(rows) != 1 || rows[0].Key != "k2" {
 				t.Errorf("got %+v, want k2 alone: the address of k1 changed", rows)
 			}
+			<-tk.Done()
 			if s := w.status("k1"); s != "" {
 				t.Errorf("status of k1: %q", s)
 			}

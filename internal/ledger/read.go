@@ -18,7 +18,7 @@ type Event struct {
 }
 
 // Held implements claim.Ledger.
-func (s *SQLite) Held(ctx context.Context, run claim.RunRef) ([]claim.Message, error) {
+func (s *DB) Held(ctx context.Context, run claim.RunRef) ([]claim.Message, error) {
 	var ms []claim.Message
 	err := s.read(ctx, "list a run's messages", func(t *tx) (err error) {
 		ms, err = list(ctx, t, scanMessage, `SELECT `+messageColumns+` FROM messages m

@@ -26,6 +26,7 @@ CREATE TABLE runs (
   pins        boolean NOT NULL DEFAULT false, -- the finished run keeps its name
   document    text NOT NULL
 );
+CREATE INDEX runs_by_start ON runs (job, started_at);
 CREATE INDEX runs_by_name ON runs (job, id, seq);
 CREATE UNIQUE INDEX runs_one_running ON runs (job, id) WHERE state = 'running';
 
@@ -34,7 +35,7 @@ CREATE TABLE messages (
   spreadsheet  text COLLATE "C" NOT NULL,
   key          text COLLATE "C" NOT NULL,
   generation   bigint NOT NULL CHECK (generation >= 1),
-  state        text NOT NULL CHECK (state IN ('claimed', 'confirmed', 'sending',
+  state        text NOT NULL CHECK (state IN ('claimed', 'confirmed', 'sending', 'handed_out',
                  'settled', 'marked', 'verified', 'returning', 'returned')),
   outcome      text NOT NULL,
   attempts     bigint NOT NULL,
@@ -60,6 +61,7 @@ CREATE TABLE messages (
   changed_at   text COLLATE "C" NOT NULL,
   PRIMARY KEY (job, spreadsheet, key, generation)
 );
+CREATE INDEX messages_by_run ON messages (run_seq);
 CREATE INDEX messages_open ON messages (job) WHERE state NOT IN ('verified', 'returned');
 
 CREATE INDEX messages_waiting ON messages (job, spreadsheet)
@@ -116,6 +118,7 @@ CREATE TABLE events (
   to_state    text NOT NULL,
   text        text NOT NULL
 );
+CREATE INDEX events_beside ON events (job, at) WHERE to_state = '';
 CREATE INDEX events_by_job ON events (job, number);
 
 CREATE TABLE alerts (

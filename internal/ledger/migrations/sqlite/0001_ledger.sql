@@ -27,6 +27,7 @@ CREATE TABLE runs (
   pins        INTEGER NOT NULL DEFAULT 0, -- 1: the finished run keeps its name
   document    TEXT    NOT NULL
 ) STRICT;
+CREATE INDEX runs_by_start ON runs (job, started_at);
 CREATE INDEX runs_by_name ON runs (job, id, seq);
 CREATE UNIQUE INDEX runs_one_running ON runs (job, id) WHERE state = 'running';
 
@@ -118,6 +119,7 @@ CREATE TABLE events (
   to_state    TEXT    NOT NULL,
   text        TEXT    NOT NULL
 ) STRICT;
+CREATE INDEX events_beside ON events (job, at) WHERE to_state = '';
 CREATE INDEX events_by_job ON events (job, number);
 
 CREATE TABLE alerts (
