@@ -136,7 +136,7 @@ func openMailer(c *job.SMTP, log *slog.Logger) (*mailer.SMTP, error) {
 	if o := c.OAuth; o != nil {
 		tokens, err := mailer.OAuth{
 			TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: o.ClientSecret.Reveal(),
-			RefreshTokenFile: o.RefreshTokenFile, Scope: o.Scope, Log: log,
+			RefreshTokenFile: o.RefreshTokenFile, RefreshToken: o.RefreshToken.Reveal(), Scope: o.Scope, Log: log,
 		}.Tokens()
 		if err != nil {
 			return nil, err

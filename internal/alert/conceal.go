@@ -2,13 +2,13 @@ package alert
 
 import "strings"
 
-// conceal hides the local part of every address in a text: mail servers repeat the
+// Conceal hides the local part of every address in a text: mail servers repeat the
 // recipient in their replies ("550 5.1.1 <ada@example.com>: user unknown"). The
 // domain stays, since it helps and names nobody. A Message-ID is left whole.
 //
 // It would rather hide too much than too little: whatever stands before an @, up to
 // a blank or bracket, is taken for a local part.
-func conceal(s string) string {
+func Conceal(s string) string {
 	var b strings.Builder
 	for {
 		at := strings.IndexByte(s, '@')

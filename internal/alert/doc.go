@@ -15,7 +15,7 @@
 //   - Whatever happens here changes nothing about a row.
 //
 // A message names rows by number and key. Addresses in what the method or a mail
-// server said are made unreadable (see conceal), except in Message-IDs, which look
+// server said are made unreadable (see Conceal), except in Message-IDs, which look
 // like addresses and are needed to find a message. Keys are given as they are,
 // since the answer to an alert needs them, also where a job uses an address as one.
 //

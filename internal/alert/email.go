@@ -48,7 +48,7 @@ func (e *Email) Deliver(ctx context.Context, m Message) error {
 		return err
 	}
 	if err != nil {
-		e.Log.Warn("not all alert addresses got the mail", "alert", m.ID, "accepted", accepted, "error", clean(conceal(err.Error())))
+		e.Log.Warn("not all alert addresses got the mail", "alert", m.ID, "accepted", accepted, "error", clean(Conceal(err.Error())))
 	}
 	return nil
 }

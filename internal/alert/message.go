@@ -40,12 +40,12 @@ func newMessage(as []claim.QueuedAlert) Message {
 	seen := map[claim.AlertRow]bool{}
 	for _, a := range as {
 		m.Runs = add(m.Runs, a.Run)
-		m.Seen = add(m.Seen, clean(conceal(a.Seen)))
-		m.Done = add(m.Done, clean(conceal(a.Done)))
-		m.Todo = add(m.Todo, clean(conceal(a.Todo)))
+		m.Seen = add(m.Seen, clean(Conceal(a.Seen)))
+		m.Done = add(m.Done, clean(Conceal(a.Done)))
+		m.Todo = add(m.Todo, clean(Conceal(a.Todo)))
 		m.Failures = max(m.Failures, failures(a.Tries))
 		for _, row := range a.Rows {
-			row.Detail = clean(conceal(row.Detail))
+			row.Detail = clean(Conceal(row.Detail))
 			if !seen[row] {
 				seen[row] = true
 				m.Rows = append(m.Rows, row)

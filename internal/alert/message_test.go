@@ -135,7 +135,7 @@ func TestConceal(t *testing.T) {
 		{"lost; Message-ID <k1.7f@acme.test> for ada@example.com", "lost; Message-ID <k1.7f@acme.test> for …@example.com"},
 		{"Message-ID: <k1.7f@acme.test>", "Message-ID: <k1.7f@acme.test>"},
 	} {
-		if got := conceal(tt[0]); got != tt[1] {
+		if got := Conceal(tt[0]); got != tt[1] {
 			t.Errorf("%q: got %q, want %q", tt[0], got, tt[1])
 		}
 	}

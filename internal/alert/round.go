@@ -161,7 +161,7 @@ func (d *Deliverer) try(ctx context.Context, r Route, g *group) (delivered bool,
 	if ctx.Err() == nil { // the end of the program is no failure of the route
 		next = next.Add(waitAfter(m.Failures))
 	}
-	why := clean(conceal(problem.Error()))
+	why := clean(Conceal(problem.Error()))
 	log.Warn("alert not delivered; it is kept", "next", next, "error", why)
 	return false, d.Outbox.Undelivered(end, r.Name(), g.numbers(), why, next)
 }

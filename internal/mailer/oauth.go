@@ -23,14 +23,15 @@ type OAuth struct {
 	TokenURL         string
 	ClientID         string
 	ClientSecret     string
-	RefreshTokenFile string
+	RefreshTokenFile string       // where a token is kept that the server gives in place of it
+	RefreshToken     string       // without a file
 	Scope            string       // divided by blanks
 	Client           *http.Client // nil: one with a timeout
 	Log              *slog.Logger
 }
 
-// Tokens answers the source of tokens for Config.Token. The file is read anew at
-// each refresh, so that a person can replace it while the service runs.
+// Tokens answers the source of tokens for Config.Token. A file is read anew at each
+// refresh, so that a person can replace it while the service runs.
 func (o OAuth) Tokens() (TokenFunc, error) {
 	u, err := url.Parse(o.TokenURL)
 	switch {
@@ -40,8 +41,8 @@ func (o OAuth) Tokens() (TokenFunc, error) {
 		return nil, fmt.Errorf("smtp: oauth: token_url of %s must be https: secrets go there", u.Host)
 	case o.ClientID == "":
 		return nil, errors.New("smtp: oauth: no client_id")
-	case o.RefreshTokenFile == "":
-		return nil, errors.New("smtp: oauth: no refresh_token_file")
+	case o.RefreshTokenFile == "" && o.RefreshToken == "":
+		return nil, errors.New("smtp: oauth: no refresh_token_file and no refresh_token")
 	}
 	if o.Client == nil {
 		o.Client = &http.Client{Timeout: 30 * time.Second}
@@ -68,8 +69,8 @@ type refresher struct {
 
 	mu     sync.Mutex
 	access *oauth2.Token
-	// The file's refresh token was replaced by the server with next, and the file
-	// could not be rewritten.
+	// The refresh token that was given was replaced by the server with next, and there
+	// is no file that could be rewritten.
 	spent, next string
 }
 
@@ -79,27 +80,31 @@ func (r *refresher) token(ctx context.Context, refused string) (string, error) {
 	if r.access.Valid() && r.access.AccessToken != refused {
 		return r.access.AccessToken, nil
 	}
-	inFile, err := r.readFile()
+	given, err := r.given()
 	if err != nil {
 		return "", err
 	}
-	have := inFile
+	have := given
 	if have == r.spent {
 		have = r.next
 	}
 	r.conf.EndpointParams = url.Values{"grant_type": {"refresh_token"}, "refresh_token": {have}}
 	fresh, err := r.conf.Token(context.WithValue(ctx, oauth2.HTTPClient, r.o.Client))
 	if err != nil {
-		return "", r.explain(err)
+		return "", r.explain(err, have)
 	}
 	r.access = fresh
 	if fresh.RefreshToken != "" && fresh.RefreshToken != have {
-		r.rotate(inFile, fresh.RefreshToken)
+		r.rotate(given, fresh.RefreshToken)
 	}
 	return fresh.AccessToken, nil
 }
 
-func (r *refresher) readFile() (string, error) {
+// given answers the refresh token that the configuration gives.
+func (r *refresher) given() (string, error) {
+	if r.o.RefreshTokenFile == "" {
+		return r.o.RefreshToken, nil
+	}
 	b, err := os.ReadFile(r.o.RefreshTokenFile)
 	token := strings.TrimSpace(string(b))
 	if err == nil && token == "" {
@@ -117,9 +122,13 @@ func (r *refresher) readFile() (string, error) {
 // rotate keeps a refresh token that the server gave in place of the one used
 // (RFC 6749 section 6): the old one may be void from now on.
 func (r *refresher) rotate(spent, next string) {
-	if err := replaceFile(r.o.RefreshTokenFile, next+"\n"); err != nil {
+	err := errors.New("the configuration holds the token itself and names no refresh_token_file")
+	if r.o.RefreshTokenFile != "" {
+		err = replaceFile(r.o.RefreshTokenFile, next+"\n")
+	}
+	if err != nil {
 		r.spent, r.next = spent, next
-		r.o.Log.Warn("the server has replaced the refresh token and its file cannot be rewritten; "+
+		r.o.Log.Warn("the server has replaced the refresh token and it cannot be kept; the file cannot be rewritten, or there is none; "+
 			"it is lost when this process ends", "file", r.o.RefreshTokenFile, "err", err)
 	}
 }
@@ -143,15 +152,15 @@ func replaceFile(name, text string) (err error) {
 }
 
 // explain says what went wrong without repeating the request or the whole answer,
-// which may hold secrets.
-func (r *refresher) explain(err error) error {
+// which may hold secrets, as a server's own words may.
+func (r *refresher) explain(err error, have string) error {
 	e := &AccountError{Step: stepLogin}
 	var refused *oauth2.RetrieveError
 	var unreachable *url.Error
 	switch {
 	case errors.As(err, &refused):
 		e.Problem = fmt.Sprintf("%s refuses to refresh the OAuth token: %s", r.host,
-			newReply(refused.Response.StatusCode, refused.ErrorCode+" "+refused.ErrorDescription))
+			newReply(refused.Response.StatusCode, r.hide(refused.ErrorCode+" "+refused.ErrorDescription, have)))
 		e.Advice = "log in again and put the new refresh token into smtp.oauth.refresh_token_file; check client_id and client_secret"
 	case errors.As(err, &unreachable):
 		e.Problem = "the token server " + r.host + " cannot be reached"
@@ -162,4 +171,14 @@ func (r *refresher) explain(err error) error {
 		e.Advice = "check smtp.oauth.token_url"
 	}
 	return e
+}
+
+// hide takes what was sent to the server out of its words.
+func (r *refresher) hide(text, have string) string {
+	for _, secret := range []string{have, r.o.ClientSecret} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[hidden]")
+		}
+	}
+	return text
 }

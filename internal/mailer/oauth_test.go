@@ -206,13 +206,32 @@ func TestTokenRefusedTwice(t *testing.T) {
 	}
 }
 
+// A token that stands in the configuration works too; what the server gives in its
+// place is good as long as the process lives.
+func TestRefreshTokenWithoutFile(t *testing.T) {
+	o := newOAuth(t, &tokenServer{refresh: "r1", next: "r2", access: []string{"a1", "a2"}})
+	o.RefreshTokenFile, o.RefreshToken = "", "r1"
+	tokens, err := o.Tokens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := ""
+	for _, want := range []string{"a1", "a2"} {
+		got, err := tokens(t.Context(), refused)
+		if err != nil || got != want {
+			t.Errorf("got %q and %v, want %q", got, err, want)
+		}
+		refused = got
+	}
+}
+
 func TestOAuthConfig(t *testing.T) {
 	good := OAuth{TokenURL: "https://login.x.test/token", ClientID: "c", RefreshTokenFile: "f"}
 	for want, edit := range map[string]func(*OAuth){
 		"must be https":         func(o *OAuth) { o.TokenURL = "http://login.x.test/token" },
 		"not a whole address":   func(o *OAuth) { o.TokenURL = "login.x.test" },
 		"no client_id":          func(o *OAuth) { o.ClientID = "" },
-		"no refresh_token_file": func(o *OAuth) { o.RefreshTokenFile = "" },
+		"no refresh_token_file": func(o *OAuth) { o.RefreshTokenFile = "" }, // and no token
 	} {
 		o := good
 		edit(&o)
