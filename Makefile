@@ -9,6 +9,8 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 TOOL     = $(GO) tool -modfile=tools.mod
 GOLANGCI_VERSION = v2.15.0
 GOLANGCI = .tools/golangci-lint-$(GOLANGCI_VERSION)
+SBOM_VERSION = v1.10.0
+SBOM     = .tools/cyclonedx-gomod-$(SBOM_VERSION)
 FUZZTIME ?= 10s
 
 .PHONY: help
@@ -66,6 +68,15 @@ cross: ## build for linux, darwin and windows
 	@for target in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
 	  echo "$$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -o /dev/null ./cmd/sheetclaim || exit 1; \
 	done
+
+TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+.PHONY: dist
+dist: $(SBOM) ## release archives of TARGETS in dist/, with checksums and bills of materials
+	scripts/dist '$(VERSION)' $(SBOM) $(TARGETS)
+
+$(SBOM):
+	GOBIN=$(CURDIR)/.tools $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(SBOM_VERSION)
+	mv .tools/cyclonedx-gomod $@
 
 .PHONY: bench
 bench: ## benchmarks

@@ -64,6 +64,10 @@ type cli struct {
 	Emulator emulatorCmd `cmd:"" help:"Serve the Google Sheets API on a port, in memory."`
 	Health   healthCmd   `cmd:"" help:"Ask a running service whether it is well."`
 	Version  versionCmd  `cmd:"" help:"Print version, commit and Go version."`
+
+	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
+	Complete   completeCmd   `cmd:"" hidden:""`
+	Man        manCmd        `cmd:"" hidden:""`
 }
 
 // statusError ends a command with a status and, when text is set, a text on stderr.
@@ -79,7 +83,16 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	ctx, stop := m.signals(ctx)
 	defer stop()
 	var c cli
-	parser, err := kong.New(&c,
+	parser, err := m.parser(ctx, &c)
+	if err != nil {
+		return m.fail(err)
+	}
+	return m.carryOut(parser, &c, args)
+}
+
+// parser makes the parser of the command line.
+func (m *Main) parser(ctx context.Context, c *cli) (*kong.Kong, error) {
+	return kong.New(c,
 		kong.Name("sheetclaim"),
 		kong.Description("Mails the due rows of a Google Sheet at most once each, and never loses one silently."),
 		kong.Writers(m.Stdout, m.Stderr),
@@ -88,10 +101,6 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(m),
 	)
-	if err != nil {
-		return m.fail(err)
-	}
-	return m.carryOut(parser, &c, args)
 }
 
 // carryOut runs the parsed command. kong ends --help by its Exit hook, which is
@@ -112,7 +121,7 @@ func (m *Main) carryOut(parser *kong.Kong, c *cli, args []string) (code int) {
 		return exitError
 	}
 	m.log = newLogger(m.Stderr, c.LogFormat, c.LogLevel)
-	return m.fail(kctx.Run(c))
+	return m.fail(kctx.Run(c, parser))
 }
 
 // fail tells people what went wrong and answers the exit status.

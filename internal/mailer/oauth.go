@@ -128,7 +128,7 @@ func (r *refresher) rotate(spent, next string) {
 	}
 	if err != nil {
 		r.spent, r.next = spent, next
-		r.o.Log.Warn("the server has replaced the refresh token and it cannot be kept; the file cannot be rewritten, or there is none; "+
+		r.o.Log.Warn("the server has replaced the refresh token, and its file cannot be rewritten or there is none; "+
 			"it is lost when this process ends", "file", r.o.RefreshTokenFile, "err", err)
 	}
 }
