@@ -43,7 +43,7 @@ func TestAP05ClosedWithoutToken(t *testing.T) {
 // AP05: without a token the service is not there for other machines.
 func TestAP05ListensOnLoopbackOnly(t *testing.T) {
 	for _, listen := range []string{"0.0.0.0:8080", ":8080", "[::]:8080", "192.168.1.5:8080", "sheetclaim:8080", "", "localhost", "localhost.example.com:80"} {
-		cfg := api.Config{Listen: listen, Start: &book{}, Runs: &book{}}
+		cfg := api.Config{Listen: listen, Start: &book{}, Runs: &book{}, Preview: &book{}}
 		if _, err := api.New(cfg); err == nil {
 			t.Errorf("%q without tokens was accepted", listen)
 		}
@@ -54,7 +54,7 @@ func TestAP05ListensOnLoopbackOnly(t *testing.T) {
 		}
 	}
 	for _, listen := range []string{"127.0.0.1:8080", "127.1.2.3:0", "[::1]:8080", "localhost:8080", "[::ffff:127.0.0.1]:80"} {
-		if _, err := api.New(api.Config{Listen: listen, Start: &book{}, Runs: &book{}}); err != nil {
+		if _, err := api.New(api.Config{Listen: listen, Start: &book{}, Runs: &book{}, Preview: &book{}}); err != nil {
 			t.Errorf("%q: %v", listen, err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 		"same value": {a, b, {Name: "c", Token: "1"}},
 		"no job":     {{Name: "a", Token: "1", Jobs: []string{"gone"}}},
 	} {
-		if _, err := api.New(api.Config{Listen: "127.0.0.1:1", Start: &book{}, Runs: &book{}, Tokens: tokens}); err == nil {
+		if _, err := api.New(api.Config{Listen: "127.0.0.1:1", Start: &book{}, Runs: &book{}, Preview: &book{}, Tokens: tokens}); err == nil {
 			t.Errorf("%s: accepted", name)
 		} else if contains(err.Error(), "1") || contains(err.Error(), "2") {
 			t.Errorf("%s: the error holds a token: %v", name, err)

@@ -18,7 +18,7 @@ import (
 )
 
 // Config is what the service needs. Listen, Tokens and Jobs are the configuration
-// file's; Start and Runs have to be there, everything else has a default.
+// file's; Start, Runs and Preview have to be there, everything else has a default.
 type Config struct {
 	// Listen is the address that the listener given to Serve was made from. Without
 	// tokens it has to be on loopback.
@@ -30,8 +30,9 @@ type Config struct {
 	// TrustedProxies are believed when they say in X-Forwarded-For who asked.
 	TrustedProxies []netip.Prefix
 
-	Start Starter
-	Runs  Finder
+	Start   Starter
+	Runs    Finder
+	Preview Previewer
 	// Desk has the messages that wait for a person; nil: none do.
 	Desk Desk
 	// Settled is told the job of a message that was settled as sent, so that the sheet is
@@ -97,8 +98,8 @@ func (c Config) complete() Config {
 
 // check refuses what would leave the service open, or a token without use.
 func (c Config) check() error {
-	if c.Start == nil || c.Runs == nil {
-		return errors.New("api: Start and Runs are needed")
+	if c.Start == nil || c.Runs == nil || c.Preview == nil {
+		return errors.New("api: Start, Runs and Preview are needed")
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); len(c.Tokens) == 0 && (err != nil || !isLoopback(host)) {
 		return openError(c.Listen)

@@ -1,6 +1,7 @@
 // Package api is the HTTP service: it starts runs, tells what became of them, lists
-// the jobs, and takes a person's word on messages that wait. openapi.yaml beside this file is the truth about requests and
-// answers; the tests hold the server to it.
+// the jobs, shows what they would send, and takes a person's word on messages that
+// wait. openapi.yaml beside this file is the truth about requests and answers; the
+// tests hold the server to it.
 //
 // Rules that every handler keeps:
 //

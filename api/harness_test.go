@@ -37,7 +37,7 @@ func job(name string) api.JobInfo {
 func newServer(t *testing.T, b *book, edit ...func(*api.Config)) *api.Server {
 	t.Helper()
 	cfg := api.Config{
-		Listen: "127.0.0.1:8080", Jobs: []api.JobInfo{job("reviews")}, Start: b, Runs: b,
+		Listen: "127.0.0.1:8080", Jobs: []api.JobInfo{job("reviews")}, Start: b, Runs: b, Preview: b,
 		Log: slog.New(slog.DiscardHandler), NewRunID: func() string { return "made-up" },
 	}
 	for _, e := range edit {

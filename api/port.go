@@ -38,6 +38,13 @@ type Finder interface {
 	Recent(ctx context.Context, job string, limit int) ([]claim.RunRecord, error)
 }
 
+// Previewer answers what a run would do now.
+type Previewer interface {
+	// Preview touches neither sheet nor ledger. Its errors are a *claim.PreviewError,
+	// claim.ErrClosing, and that of an ended context.
+	Preview(ctx context.Context, r claim.PreviewRequest) (claim.Preview, error)
+}
+
 // Desk is where messages wait for a person's word.
 type Desk interface {
 	// Waiting answers the messages of a book that wait: those of unknown fate, and those

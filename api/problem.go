@@ -35,6 +35,7 @@ const (
 	codeJobUnknown     code = "job_unknown"
 	codeRunUnknown     code = "run_unknown"
 	codeMessageUnknown code = "message_unknown"
+	codeRowUnknown     code = "row_unknown"
 	codeMethod         code = "method_not_allowed"
 	codeNotUnknown     code = "message_not_unknown" // and is to be settled as sent
 	codeUnderWay       code = "message_under_way"   // its run has not ended
@@ -54,7 +55,10 @@ const (
 	codeStopping       code = "stopping"
 	codeNotReady       code = "not_ready"
 	codeLedger         code = "ledger_unavailable"
-	codeRecoveryNeeded code = "recovery_pending" // a dead run of that name is not settled yet
+	codeRecoveryNeeded code = "recovery_pending"  // a dead run of that name is not settled yet
+	codeRowFault       code = "row_fault"         // the row makes no message
+	codeSheet          code = "sheet_unavailable" // or the job does not fit it
+	codeTestNotSent    code = "test_not_sent"     // the mail server did not take it
 )
 
 // status is the one HTTP status of a code.
@@ -69,7 +73,7 @@ func (c code) status() int {
 		return http.StatusTooManyRequests
 	case codeJobNotAllowed, codeHostRefused, codeOriginRefused:
 		return http.StatusForbidden
-	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown, codeClaimUnknown:
+	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown, codeClaimUnknown, codeRowUnknown:
 		return http.StatusNotFound
 	case codeMethod:
 		return http.StatusMethodNotAllowed
@@ -81,10 +85,12 @@ func (c code) status() int {
 		return http.StatusRequestEntityTooLarge
 	case codeMediaType:
 		return http.StatusUnsupportedMediaType
-	case codeRangeRefused, codeSheetRefused, codeLimitRefused, codeNoCallbacks, codeRunIDReused, codeNoMail:
+	case codeRangeRefused, codeSheetRefused, codeLimitRefused, codeNoCallbacks, codeRunIDReused, codeNoMail, codeRowFault:
 		return http.StatusUnprocessableEntity
 	case codeStopping, codeNotReady, codeLedger, codeRecoveryNeeded:
 		return http.StatusServiceUnavailable
+	case codeSheet, codeTestNotSent:
+		return http.StatusBadGateway
 	case codeInternal:
 		return http.StatusInternalServerError
 	}

@@ -168,3 +168,32 @@ func TestPreviewToMe(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
+
+func TestPreviewOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, dueRows(3))
+	v := s.serve(s.config("one"))
+	path := "/v1/jobs/test/preview"
+	var p claim.Preview
+	if err := json.Unmarshal([]byte(v.must(200, "POST", path, `{"limit": 2}`).body), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Counts.WouldSend != 2 || p.Counts.Later != 1 || p.Rows[0].Message.Text != "Hello k1" || p.APICalls != (claim.APICalls{Reads: 1}) {
+		t.Errorf("%+v", p)
+	}
+	if a := v.must(404, "POST", path, `{"row": "k9"}`); a.code != "row_unknown" {
+		t.Errorf("%s", a.body)
+	}
+	s.untouched()
+	v.must(200, "POST", path, `{"row": "k2", "to": "me@house.test"}`)
+	if all := s.sink.Messages(); len(all) != 1 || all[0].To[0] != "me@house.test" {
+		t.Errorf("%d messages", len(all))
+	}
+	if a := v.must(200, "GET", "/v1/runs", ""); strings.Contains(a.body, "run_id") {
+		t.Errorf("a preview is kept as a run: %s", a.body)
+	}
+	s.emu.Edit(stageSheet, func(b *sheetsemu.Book) { b.Tab(stageTab).Set("D1", "state") })
+	if a := v.must(502, "POST", path, ""); a.code != "sheet_unavailable" || !strings.Contains(a.body, "state") {
+		t.Errorf("%s", a.body)
+	}
+}

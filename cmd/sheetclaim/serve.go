@@ -147,7 +147,7 @@ func (m *Main) scheduler(p *parts) *schedule.Scheduler {
 // settled.
 func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 	c := api.Config{
-		Listen: p.cfg.API.Listen, Start: api.Service(p.service), Runs: p.ledger, Ready: p.ledger.Ping,
+		Listen: p.cfg.API.Listen, Start: api.Service(p.service), Runs: p.ledger, Preview: p.service, Ready: p.ledger.Ping,
 		Desk: newDesk(p.ledger, p.cfg), MaxWait: p.cfg.API.MaxWait, Log: m.log,
 	}
 	c.Settled = func(string) {
