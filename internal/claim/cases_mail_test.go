@@ -227,3 +227,47 @@ func TestGaveUpAfterThreeAttempts(t *testing.T) {
 		})
 	})
 }
+
+func TestSH24LineBreaks(t *testing.T) {
+	rows := dueRows(1)
+	rows[0], rows[1] = append(rows[0], "note"), append(rows[1], "line1\nline<2>")
+	inWorld(t, rows, func(w *world) {
+		s := settings{"message": `{subject: "x", text: "{{note}}", html: "<p>{{note}}</p><p>{{note | nl2br}}</p>"}`}
+		w.alone(s, func(in *install) {
+			wantRun(t, in.run("1"), claim.RunSent, 1)
+			p, err := w.sink.Messages()[0].Parse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			unix := strings.NewReplacer("\r\n", "\n")
+			if got := strings.TrimSpace(unix.Replace(p.Text)); got != "line1\nline<2>" {
+				t.Errorf("text: %q", got)
+			}
+			if got := strings.TrimSpace(unix.Replace(p.HTML)); got != "<p>line1\nline&lt;2&gt;</p><p>line1<br>\nline&lt;2&gt;</p>" {
+				t.Errorf("HTML: %q", got)
+			}
+		})
+	})
+}
+
+func TestMS09Unsubscribe(t *testing.T) {
+	rows := dueRows(1)
+	rows[1][0] = "k 1&x=ü"
+	for url, want := range map[string][2]string{
+		"https://u.test/?k={{key}}": {"<https://u.test/?k=k%201%26x%3D%C3%BC>", "List-Unsubscribe=One-Click"},
+		"":                          {"", ""},
+	} {
+		inWorld(t, rows, func(w *world) {
+			w.alone(settings{"message": `{subject: "x", text: "y", unsubscribe_url: "` + url + `"}`}, func(in *install) {
+				wantRun(t, in.run("1"), claim.RunSent, 1)
+				p, err := w.sink.Messages()[0].Parse()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := [2]string{p.Get("List-Unsubscribe"), p.Get("List-Unsubscribe-Post")}; got != want {
+					t.Errorf("%q: %q, want %q", url, got, want)
+				}
+			})
+		})
+	}
+}
