@@ -84,7 +84,7 @@ func (p *pass) preview(ctx context.Context) Preview {
 	p.count()
 	v := Preview{
 		Job: p.job.Name, Spreadsheet: p.order.Target.Spreadsheet, Range: p.order.Target.Range, Tab: p.grid.Tab.Title,
-		At: p.grid.Began.Round(0), Rows: []PreviewRow{}, Doubts: p.doc.Doubts, Holds: p.holds(ctx),
+		At: p.grid.Began.In(p.fit.zone).Round(0), Rows: []PreviewRow{}, Doubts: p.doc.Doubts, Holds: p.holds(ctx),
 	}
 	by := p.passedBy
 	v.Counts = PreviewCounts{
@@ -148,7 +148,7 @@ func (v *Preview) sentence(by passedBy) string {
 	c := v.Counts
 	s := fmt.Sprintf("%d of %d due rows would be sent now", c.WouldSend, c.Due)
 	if len(v.Holds) > 0 {
-		s = fmt.Sprintf("nothing would be sent now: %s. Otherwise %d of %d due rows", v.Holds[0], c.WouldSend, c.Due)
+		s = fmt.Sprintf("nothing would be sent now: %s. Without that it would be %d of %d due rows", v.Holds[0], c.WouldSend, c.Due)
 	}
 	if c.Later > 0 {
 		s += fmt.Sprintf("; the limit leaves %d to later runs", c.Later)
