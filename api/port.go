@@ -41,7 +41,7 @@ type Finder interface {
 // Previewer answers what a run would do now.
 type Previewer interface {
 	// Preview touches neither sheet nor ledger. Its errors are a *claim.PreviewError,
-	// claim.ErrClosing, and that of an ended context.
+	// claim.ErrNoMail, claim.ErrClosing, and that of an ended context.
 	Preview(ctx context.Context, r claim.PreviewRequest) (claim.Preview, error)
 }
 

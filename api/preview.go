@@ -18,8 +18,9 @@ const previewParts = 4 << 20
 
 // previewRequest is the body of POST /v1/jobs/{job}/preview.
 type previewRequest struct {
-	place   runRequest // range, spreadsheet and limit, as in a request for a run
-	Row, To string
+	place runRequest // range, spreadsheet and limit, as in a request for a run
+	Row   *string    // nil: left out
+	To    string
 }
 
 // set takes one member of the body.
@@ -64,7 +65,12 @@ func previewOrder(who *caller, name string, req *previewRequest) (claim.PreviewR
 	if err != nil {
 		return claim.PreviewRequest{}, err
 	}
-	order := claim.PreviewRequest{Job: job.Name, Key: strings.TrimSpace(req.Row), To: strings.TrimSpace(req.To), Parts: previewParts}
+	order := claim.PreviewRequest{Job: job.Name, To: strings.TrimSpace(req.To), Parts: previewParts}
+	if req.Row != nil {
+		if order.Key = strings.TrimSpace(*req.Row); order.Key == "" {
+			return order, refuse(codeFieldInvalid, "expected as row the key of a row, found a blank: correct it, or leave it out").at("row")
+		}
+	}
 	if order.To != "" && order.Key == "" {
 		return order, refuse(codeFieldRequired, "expected as row the key of the row whose message goes to that address, found none: name it").at("row")
 	}
@@ -79,6 +85,8 @@ func previewOrder(who *caller, name string, req *previewRequest) (claim.PreviewR
 func previewProblem(err error) error {
 	var e *claim.PreviewError
 	switch {
+	case errors.Is(err, claim.ErrNoMail):
+		return refuse(codeNoMail, "%s", claim.ErrNoMail).at("job")
 	case errors.Is(err, claim.ErrClosing):
 		return refuse(codeStopping, "%s", claim.ErrClosing.Error()).after(10 * time.Second)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -84,6 +84,7 @@ func TestPreviewRefusals(t *testing.T) {
 		`[]`:                   {400, "body_invalid", ""},
 		`{"dry_run": true}`:    {400, "field_unknown", "dry_run"},
 		`{"row": ["a"]}`:       {400, "field_invalid", "row"},
+		`{"row": " "}`:         {400, "field_invalid", "row"},
 		`{"to": "me@x.test"}`:  {400, "field_required", "row"},
 		`{"limit": 51}`:        {422, "limit_not_allowed", "limit"},
 		`{"range": "Other!A"}`: {422, "range_not_allowed", "range"},
@@ -131,6 +132,7 @@ func TestPreviewProblems(t *testing.T) {
 		{&claim.PreviewError{Fault: claim.PreviewBadTo, Text: "no @"}, 400, "field_invalid"},
 		{&claim.PreviewError{Fault: claim.PreviewNotSent, Text: "550"}, 502, "test_not_sent"},
 		{claim.ErrClosing, 503, "stopping"},
+		{claim.ErrNoMail, 422, "claim_only"},
 		{context.DeadlineExceeded, 502, "sheet_unavailable"},
 		{errors.New("inside"), 500, "internal"},
 	} {

@@ -98,12 +98,15 @@ type PreviewError struct {
 func (e *PreviewError) Error() string { return e.Text }
 func (e *PreviewError) Unwrap() error { return e.Err }
 
-// Preview answers what a run would do now. Its errors are *PreviewError, ErrClosing,
-// and that of an ended context.
+// Preview answers what a run would do now. Its errors are *PreviewError, ErrNoMail,
+// ErrClosing, and that of an ended context.
 func (s *Service) Preview(ctx context.Context, r PreviewRequest) (Preview, error) {
 	job, ok := s.Jobs[r.Job]
 	if !ok {
 		return Preview{}, fmt.Errorf("there is no job %q", r.Job)
+	}
+	if job.ClaimOnly {
+		return Preview{}, ErrNoMail
 	}
 	if !s.enter() {
 		return Preview{}, ErrClosing

@@ -265,6 +265,16 @@ func TestPreviewOfABrokenJob(t *testing.T) {
 	})
 }
 
+func TestPreviewOfAJobWithoutMessage(t *testing.T) {
+	inWorld(t, dueRows(1), func(w *world) {
+		w.alone(settings{"message": "", "claim_only": "true"}, func(in *install) {
+			if _, err := in.preview(claim.PreviewRequest{}); !errors.Is(err, claim.ErrNoMail) {
+				t.Errorf("%v", err)
+			}
+		})
+	})
+}
+
 func TestPreviewIsBounded(t *testing.T) {
 	rows := dueRows(260)
 	for i := 20; i <= 260; i++ {
