@@ -14,6 +14,8 @@ type checkCmd struct {
 	Job           string `arg:"" optional:"" help:"Only this job."`
 	JSON          bool   `name:"json" help:"Print the findings alone on stdout, as one document."`
 	SendTestAlert bool   `name:"send-test-alert" help:"Send a test alert on every alert route; without it the routes are only connected to."`
+	LiveRace      bool   `name:"live-race" help:"Let three claimers race on a scratch tab of the job's real spreadsheet, against a mail catcher, and remove the tab."`
+	Yes           bool   `help:"Make the scratch tab of --live-race without asking."`
 }
 
 // Help is the long help of check.
@@ -21,6 +23,11 @@ func (checkCmd) Help() string {
 	return `Looks at everything that a run needs, in the order in which to mend it, and goes on
 after a failure as far as that makes sense. It sends no mail and changes no cell: whether
 the account may write is tried with a replacement of a text that is nowhere in the sheet.
+
+--live-race looks at one thing only: it makes a tab of its own in the job's spreadsheet,
+lets three runs claim the same rows at once, over one ledger and then with a ledger each,
+against a mail catcher in this process, asks Google what it does not document, and removes
+the tab. No other tab is written and no mail leaves.
 
 Exit status: 0 when nothing failed (warnings allowed), 1 when something failed, 2 for
 usage, the configuration, the login to Google, or a sheet that cannot be reached.`
@@ -52,12 +59,15 @@ func (c *checkCmd) carry(ctx context.Context, m *Main, opts *cli, r *check.Repor
 		return nil
 	}
 	jobs := cfg.JobNames()
-	if c.Job != "" {
+	if c.Job != "" || c.LiveRace {
 		name, err := theJob(cfg, c.Job)
 		if err != nil {
 			return err
 		}
 		jobs = []string{name}
+	}
+	if c.LiveRace {
+		return m.liveRace(ctx, cfg, jobs[0], c.Yes, r)
 	}
 	k := &checker{m: m, cfg: cfg, r: r}
 	defer k.close()

@@ -17,7 +17,7 @@ const checkLedger = "ledger"
 // checkedBook is the ledger that the checks ask: the configured one, or an empty one in
 // a temporary folder while that one has not been made.
 type checkedBook struct {
-	*ledger.SQLite
+	*ledger.DB
 	id    string
 	fresh bool // the configured one does not exist yet
 	dir   string
@@ -48,7 +48,7 @@ func (k *checker) ledger(ctx context.Context) {
 		url = "sqlite:" + filepath.Join(book.dir, "empty.db")
 	}
 	var err error
-	if book.SQLite, err = ledger.OpenURL(ctx, url, ledger.Options{Now: k.m.Now}); err == nil {
+	if book.DB, err = ledger.OpenURL(ctx, url, ledger.Options{Now: k.m.Now}); err == nil {
 		book.id, err = book.ID(ctx)
 		k.book = book
 	}

@@ -26,24 +26,19 @@ const (
 
 // google looks at the login and at the sheet of every job.
 func (k *checker) google(ctx context.Context, jobs []string, mail *mailer.SMTP) {
-	g := k.cfg.Google
-	var err error
-	k.client, err = sheets.New(ctx, sheets.Config{
-		CredentialsFile: g.CredentialsFile, Endpoint: g.Endpoint, UserAgent: "sheetclaim/" + version, Now: k.m.Now, Log: k.m.log,
-	})
-	if err != nil {
-		found, todo := sheetWords(err)
-		k.r.FailSetup(checkLogin, "", found, todo)
-		return
-	}
 	said := false
 	for _, name := range jobs {
-		spec, err := k.cfg.Job(name)
+		s, err := k.newSheet(ctx, name)
+		if k.client == nil {
+			found, todo := sheetWords(err)
+			k.r.FailSetup(checkLogin, "", found, todo)
+			return
+		}
 		if err != nil {
 			k.r.FailSetup(check.Configuration, name, err.Error(), "")
 			continue
 		}
-		s := &sheetCheck{checker: k, job: spec, mail: mail}
+		s.mail = mail
 		err = s.read(ctx)
 		if sheets.IsLogin(err) {
 			found, todo := sheetWords(err)
@@ -51,7 +46,7 @@ func (k *checker) google(ctx context.Context, jobs []string, mail *mailer.SMTP) 
 			return // the others would fare no better
 		}
 		if !said {
-			k.r.Ok(checkLogin, "", whoLogsIn(g, k.client.Account()))
+			k.r.Ok(checkLogin, "", whoLogsIn(k.cfg.Google, k.client.Account()))
 			said = true
 		}
 		if err != nil {
@@ -61,6 +56,17 @@ func (k *checker) google(ctx context.Context, jobs []string, mail *mailer.SMTP) 
 		}
 		s.look(ctx)
 	}
+}
+
+// newSheet readies the look at a job's sheet, with the client of the checker.
+func (k *checker) newSheet(ctx context.Context, name string) (_ *sheetCheck, err error) {
+	if k.client == nil {
+		if k.client, err = k.m.newClient(ctx, k.cfg.Google); err != nil {
+			return nil, err
+		}
+	}
+	spec, err := k.cfg.Job(name)
+	return &sheetCheck{checker: k, job: spec}, err
 }
 
 // whoLogsIn names the account.
@@ -108,7 +114,7 @@ func (s *sheetCheck) read(ctx context.Context) (err error) {
 // look goes through what a run needs of the sheet.
 func (s *sheetCheck) look(ctx context.Context) {
 	name := s.job.Name
-	s.r.Ok(checkSheet, name, fmt.Sprintf("the tab %q has %d rows below its header, time zone %s", s.grid.Tab.Title, len(s.grid.Rows), cmp.Or(s.grid.Zone, "unknown")))
+	s.r.Ok(checkSheet, name, fmt.Sprintf("the tab %q has %s below its header, time zone %s", s.grid.Tab.Title, check.Count(len(s.grid.Rows), "row"), cmp.Or(s.grid.Zone, "unknown")))
 	cols, err := s.job.Fits(s.grid)
 	formulas := errors.Is(err, claim.ErrFormulas)
 	if err != nil && !formulas {
@@ -148,7 +154,7 @@ func (s *sheetCheck) column(ctx context.Context, cols claim.Columns, formulas er
 		}
 		if rules.Strict > 0 {
 			bad = true
-			s.r.Warn(checkStatus, name, fmt.Sprintf("the column %q takes only %s (%d cells, from row %d on): texts such as \"sending …\" and a typed resend are refused or flagged", title, rules.Rule, rules.Strict, rules.StrictRow),
+			s.r.Warn(checkStatus, name, fmt.Sprintf("the column %q takes only %s (%s, from row %d on): texts such as \"sending …\" and a typed resend are refused or flagged", title, rules.Rule, check.Count(rules.Strict, "cell"), rules.StrictRow),
 				"under Data > Data validation remove the rule, or let it show a warning in place of rejecting")
 		}
 		if rules.Typed != "" {
@@ -218,11 +224,11 @@ func (s *sheetCheck) fence(ctx context.Context) {
 		for _, n := range others {
 			claims += n
 		}
-		s.r.Warn(checkFence, s.job.Name, fmt.Sprintf("%d claims on this tab were made with %d other ledger(s) than the one configured here", claims, len(others)),
+		s.r.Warn(checkFence, s.job.Name, fmt.Sprintf("%s on this tab made with %s than the one configured here", check.Count(claims, "claim"), check.Count(len(others), "other ledger")),
 			"let all instances share one ledger: with private ones a status that is cleared by hand is sent again. If the old ledger was replaced on purpose, the entries fade away with new claims")
 		return
 	}
-	s.r.Ok(checkFence, s.job.Name, fmt.Sprintf("read with the cells, %d claims, none by another ledger", len(s.grid.Fence)))
+	s.r.Ok(checkFence, s.job.Name, fmt.Sprintf("%s in it, none by another ledger", check.Count(len(s.grid.Fence), "claim")))
 }
 
 // due makes a dry run over all rows, whatever the window and the limit.
@@ -245,7 +251,7 @@ func (s *sheetCheck) due(ctx context.Context) {
 
 // pace says how the job's runs fit into the time between their starts.
 func (s *sheetCheck) pace(ctx context.Context) {
-	o, err := s.m.overlap(ctx, &parts{cfg: s.cfg, ledger: s.book.SQLite}, s.job.Name)
+	o, err := s.m.overlap(ctx, &parts{cfg: s.cfg, ledger: s.book.DB}, s.job.Name)
 	if err != nil {
 		s.r.Warn(check.Schedule, s.job.Name, err.Error(), "")
 		return

@@ -45,7 +45,12 @@ func (m *Main) load(path string) (*job.Config, error) {
 
 // open wires the parts of a configuration. Nothing is asked of Google or the mail
 // server yet.
-func (m *Main) open(ctx context.Context, cfg *job.Config) (_ *parts, err error) {
+func (m *Main) open(ctx context.Context, cfg *job.Config) (*parts, error) {
+	return m.openWith(ctx, cfg, nil)
+}
+
+// openWith is open with a client that is there already; nil: one is made.
+func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Client) (_ *parts, err error) {
 	p := &parts{cfg: cfg}
 	for _, w := range cfg.Warnings() {
 		m.log.Warn(w)
@@ -70,11 +75,10 @@ func (m *Main) open(ctx context.Context, cfg *job.Config) (_ *parts, err error) 
 		return nil, err
 	}
 	p.alerts = &alert.Deliverer{Outbox: p.ledger, Routes: routes, RepeatAfter: cfg.Alerts.RepeatAfter, Now: m.Now, Wait: wait, Log: m.log}
-	client, err := sheets.New(ctx, sheets.Config{
-		CredentialsFile: cfg.Google.CredentialsFile, Endpoint: cfg.Google.Endpoint, UserAgent: "sheetclaim/" + version, Now: m.Now, Log: m.log,
-	})
-	if err != nil {
-		return nil, err
+	if client == nil {
+		if client, err = m.newClient(ctx, cfg.Google); err != nil {
+			return nil, err
+		}
 	}
 	jobs := map[string]*claim.Job{}
 	for _, name := range cfg.JobNames() {
@@ -84,6 +88,13 @@ func (m *Main) open(ctx context.Context, cfg *job.Config) (_ *parts, err error) 
 	}
 	p.service = m.newService(p, client, jobs)
 	return p, nil
+}
+
+// newClient makes the client of Google Sheets. It logs in at its first call.
+func (m *Main) newClient(ctx context.Context, g job.Google) (*sheets.Client, error) {
+	return sheets.New(ctx, sheets.Config{
+		CredentialsFile: g.CredentialsFile, Endpoint: g.Endpoint, UserAgent: "sheetclaim/" + version, Now: m.Now, Log: m.log,
+	})
 }
 
 // newService makes the service that carries runs.

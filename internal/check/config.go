@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/mail"
 	"net/netip"
-	"net/url"
 	"strings"
 	"time"
 
@@ -46,13 +45,11 @@ func (r *Report) Config(c *job.Config) {
 			r.Warn(Configuration, "", fmt.Sprintf("smtp.dot_timeout is %s: a server that takes longer to accept a message makes it unknown", s.DotTimeout), "leave it at "+least.String())
 		}
 	}
-	if w := c.Alerts.Webhook; w != nil {
-		if u, err := url.Parse(w.URL); err == nil && u.Scheme == "http" && !onThisMachine(u.Hostname()) {
-			r.Warn(Configuration, "", "alerts.webhook.url is plain http: keys and row numbers cross the network in the clear", "use https")
-		}
-		if w.Secret == "" {
-			r.Warn(Configuration, "", "alerts.webhook has no secret: its receiver cannot tell our alerts from others", "set alerts.webhook.secret")
-		}
+	if w := c.Alerts.Webhook; w != nil && w.Secret == "" {
+		r.Warn(Configuration, "", "alerts.webhook has no secret: its receiver cannot tell our alerts from others", "set alerts.webhook.secret")
+	}
+	for _, text := range c.Warnings() {
+		r.Warn(Configuration, "", text, "")
 	}
 	if len(r.Findings) == before {
 		r.Ok(Configuration, "", c.String())

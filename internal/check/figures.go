@@ -77,10 +77,10 @@ func (r *Report) Due(job *claim.Job, doc claim.Document, ran bool) {
 		case claim.Sent, claim.Failed, claim.GaveUp, claim.Rejected, claim.Unknown, claim.Taken, claim.Released:
 		}
 	}
-	found := fmt.Sprintf("%d rows would be sent now, at most %d in one run", due, job.Limit)
+	found := fmt.Sprintf("%s would be sent now, at most %d in one run", Count(due, "row"), job.Limit)
 	switch {
 	case !ran && job.FirstRunLimit > 0 && due > job.FirstRunLimit:
-		r.Warn(DueRows, job.Name, fmt.Sprintf("%d rows would be sent now, more than first_run_limit (%d): the first run refuses to start", due, job.FirstRunLimit),
+		r.Warn(DueRows, job.Name, fmt.Sprintf("%s would be sent now, more than first_run_limit (%d): the first run refuses to start", Count(due, "row"), job.FirstRunLimit),
 			"look at them with run --dry-run, then confirm with --yes, or set max_lateness to leave old rows alone")
 	case due == 0 && doc.Counts.Due == 0:
 		_, why, _ := strings.Cut(doc.Detail, "; nothing was touched")
@@ -94,7 +94,7 @@ func (r *Report) Due(job *claim.Job, doc claim.Document, ran bool) {
 		if more := len(faults) - most; more > 0 {
 			text += fmt.Sprintf("; and %d more", more)
 		}
-		r.Warn("row faults", job.Name, fmt.Sprintf("%d due rows cannot be mailed as they are: %s", len(faults), text), "mend these rows; the others are not affected")
+		r.Warn("row faults", job.Name, Count(len(faults), "due row")+" cannot be mailed as written: "+text, "mend these rows; the others are not affected")
 	}
 }
 
@@ -110,4 +110,12 @@ func (r *Report) Pace(job string, o claim.Overlap) {
 		}
 		r.Ok(Schedule, job, o.Sentence())
 	}
+}
+
+// Count writes a number with its noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
