@@ -29,6 +29,47 @@ type tx struct {
 	id     string // the database's own name for it, where it has one
 	now    time.Time
 	routes []string // on which an alert is due
+
+	reuse    bool // statements come again in this transaction: keep them prepared
+	prepared map[string]*sql.Stmt
+}
+
+// statement answers a prepared statement, which ends with the transaction; nil when
+// it would not come again.
+func (t *tx) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+	if !t.reuse {
+		return nil, nil
+	}
+	if s := t.prepared[query]; s != nil {
+		return s, nil
+	}
+	s, err := t.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if t.prepared == nil {
+		t.prepared = map[string]*sql.Stmt{}
+	}
+	t.prepared[query] = s
+	return s, nil
+}
+
+// ExecContext runs a statement.
+func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s, err := t.statement(ctx, query)
+	if s == nil || err != nil {
+		return t.Tx.ExecContext(ctx, query, args...)
+	}
+	return s.ExecContext(ctx, args...)
+}
+
+// QueryRowContext runs a query for one row.
+func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	s, err := t.statement(ctx, query)
+	if s == nil || err != nil {
+		return t.Tx.QueryRowContext(ctx, query, args...)
+	}
+	return s.QueryRowContext(ctx, args...)
 }
 
 // write runs f in a transaction that is alone, as far as it can tell, and on disk

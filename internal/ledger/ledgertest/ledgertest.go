@@ -24,6 +24,7 @@ type Book interface {
 	Events(ctx context.Context, job string) ([]ledger.Event, error)
 	Alerts(ctx context.Context) ([]claim.QueuedAlert, error)
 	History(ctx context.Context, job string, since time.Time) (claim.History, error)
+	Keys() *ledger.Keys
 	Close() error
 }
 
@@ -92,6 +93,17 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"alerts/retry", alertsRetry},
 		{"alerts/last delivered", alertsLastDelivered},
 		{"alerts/report once", alertsOnce},
+		{"keys/claimed", keyClaimed},
+		{"keys/released", keyReleased},
+		{"keys/LG02 taken over", keyTakenOver},
+		{"keys/LG03 late owner", keyLateOwner},
+		{"keys/renewed", keyRenewed},
+		{"keys/unknown", keyUnknown},
+		{"keys/said to be unknown", keySaidUnknown},
+		{"keys/race", keyRace},
+		{"keys/list", keyList},
+		{"keys/LG06 prune", keyPrune},
+		{"keys/caller that leaves", keyLeaves},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
