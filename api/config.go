@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/key"
 )
 
 // Config is what the service needs. Listen, Tokens and Jobs are the configuration
@@ -35,6 +36,8 @@ type Config struct {
 	Preview Previewer
 	// Desk has the messages that wait for a person; nil: none do.
 	Desk Desk
+	// Keys is the ledger of keys for any action; nil: there is none.
+	Keys key.Book
 	// Settled is told the job of a message that was settled as sent, so that the sheet is
 	// marked soon; nil: nobody asks. It must not block.
 	Settled func(job string)

@@ -37,6 +37,12 @@ const (
 	codeMessageUnknown code = "message_unknown"
 	codeRowUnknown     code = "row_unknown"
 	codeMethod         code = "method_not_allowed"
+	codeKeysNotAllowed code = "keys_not_allowed"    // the token is bound to jobs
+	codeKeyUnknown     code = "key_unknown"         // never claimed, or pruned
+	codeTokenStale     code = "token_stale"         // the key's last claim has another
+	codeKeyEnded       code = "key_ended"           // in another way
+	codeKeyNotUnknown  code = "key_not_unknown"     // and is to be settled without a token
+	codePruneRefused   code = "prune_refused"       // nearly nothing would be left
 	codeNotUnknown     code = "message_not_unknown" // and is to be settled as sent
 	codeUnderWay       code = "message_under_way"   // its run has not ended
 	codeBodyTimeout    code = "body_timeout"        // the body came too slowly
@@ -71,13 +77,16 @@ func (c code) status() int {
 		return http.StatusUnauthorized
 	case codeManyWrong:
 		return http.StatusTooManyRequests
-	case codeJobNotAllowed, codeHostRefused, codeOriginRefused:
+	case codeJobNotAllowed, codeHostRefused, codeOriginRefused,
+		codeKeysNotAllowed:
 		return http.StatusForbidden
-	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown, codeClaimUnknown, codeRowUnknown:
+	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown, codeClaimUnknown, codeRowUnknown,
+		codeKeyUnknown:
 		return http.StatusNotFound
 	case codeMethod:
 		return http.StatusMethodNotAllowed
-	case codeNotUnknown, codeUnderWay, codeNotHanded, codeClaimSettled:
+	case codeNotUnknown, codeUnderWay, codeNotHanded, codeClaimSettled,
+		codeTokenStale, codeKeyEnded, codeKeyNotUnknown, codePruneRefused:
 		return http.StatusConflict
 	case codeBodyTimeout:
 		return http.StatusRequestTimeout

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/sheetclaim/sheetclaim/internal/alert"
+	"github.com/sheetclaim/sheetclaim/internal/key"
 )
 
 // Exit statuses. run says more in its help.
@@ -36,7 +37,8 @@ type Main struct {
 	// Browse opens a file in the browser; nil: there is none.
 	Browse func(ctx context.Context, path string) error
 
-	log *slog.Logger
+	log    *slog.Logger
+	ignore func() // leaves signals to the command
 }
 
 // NewMain is the program as the operating system starts it.
@@ -59,6 +61,8 @@ type cli struct {
 	Preview  previewCmd  `cmd:"" help:"Show what a run would send now, rendered; touch nothing."`
 	Doubts   doubtsCmd   `cmd:"" help:"List the messages that wait for a person."`
 	Settle   settleCmd   `cmd:"" help:"Say what became of a message that waits: it was sent, or send it again."`
+	Key      keyCmd      `cmd:"" help:"Claim a key before any action that must happen at most once."`
+	Once     onceCmd     `cmd:"" help:"Run a command at most once per key."`
 	Init     initCmd     `cmd:"" help:"Write a commented configuration to start from."`
 	Cfg      cfgCmd      `cmd:"" name:"config" help:"Look at the configuration."`
 	Emulator emulatorCmd `cmd:"" help:"Serve the Google Sheets API on a port, in memory."`
@@ -96,7 +100,7 @@ func (m *Main) parser(ctx context.Context, c *cli) (*kong.Kong, error) {
 		kong.Name("sheetclaim"),
 		kong.Description("Mails the due rows of a Google Sheet at most once each, and never loses one silently."),
 		kong.Writers(m.Stdout, m.Stderr),
-		kong.Vars{"level": "info"},
+		kong.Vars{"level": "info", "takeover": string(key.TakeExpired)},
 		kong.Exit(func(code int) { panic(&statusError{code: code}) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(m),
@@ -118,10 +122,20 @@ func (m *Main) carryOut(parser *kong.Kong, c *cli, args []string) (code int) {
 	kctx, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintf(m.Stderr, "sheetclaim: %v\nTry 'sheetclaim --help'.\n", err)
-		return exitError
+		return usageStatus(err)
 	}
 	m.log = newLogger(m.Stderr, c.LogFormat, c.LogLevel)
 	return m.fail(kctx.Run(c, parser))
+}
+
+// usageStatus is the exit status of arguments that cannot be understood. Those of once
+// must not look like its command's own.
+func usageStatus(err error) int {
+	var e *kong.ParseError
+	if errors.As(err, &e) && e.Context.Selected() != nil && e.Context.Selected().Name == "once" {
+		return exitOwn
+	}
+	return exitError
 }
 
 // fail tells people what went wrong and answers the exit status.
@@ -146,6 +160,7 @@ func (m *Main) signals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	m.ignore = func() { signal.Stop(ch) }
 	go func() {
 		for n := 0; ; n++ {
 			sig, ok := <-ch

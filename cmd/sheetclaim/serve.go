@@ -149,6 +149,7 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 	c := api.Config{
 		Listen: p.cfg.API.Listen, Start: api.Service(p.service), Runs: p.ledger, Preview: p.service, Ready: p.ledger.Ping,
 		Desk: newDesk(p.ledger, p.cfg), MaxWait: p.cfg.API.MaxWait, Log: m.log,
+		Keys: p.ledger.Keys(),
 	}
 	c.Settled = func(string) {
 		select {

@@ -22,6 +22,15 @@ const maxFile = 4 << 20
 // Load reads and checks the configuration file at path; env is os.LookupEnv outside
 // of tests. What is wrong in the file comes back as Problems, all of it at once.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
+	data, err := readConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data, env)
+}
+
+// readConfig reads the configuration file.
+func readConfig(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no configuration file %s: name one with --config or SHEETCLAIM_CONFIG, or write one with `sheetclaim init`", path)
@@ -29,7 +38,7 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	return Parse(path, data, env)
+	return data, nil
 }
 
 // Parse is Load for a file that is in memory already. Its name serves for error texts

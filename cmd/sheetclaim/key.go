@@ -1,0 +1,337 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/sheetclaim/sheetclaim/api"
+	"github.com/sheetclaim/sheetclaim/internal/job"
+	"github.com/sheetclaim/sheetclaim/internal/key"
+	"github.com/sheetclaim/sheetclaim/internal/ledger"
+)
+
+// keyCmd is the ledger for any action.
+type keyCmd struct {
+	ledgerFlag
+
+	Claim   keyClaimCmd   `cmd:"" help:"Claim a key, and print the token."`
+	Done    keyDoneCmd    `cmd:"" help:"Say that it was carried out: nobody gets the key again."`
+	Release keyReleaseCmd `cmd:"" help:"Say that it was not carried out: the next may have the key."`
+	Renew   keyRenewCmd   `cmd:"" help:"Make the lease of a claim begin anew."`
+	Show    keyShowCmd    `cmd:"" help:"Show one key and what happened to it."`
+	List    keyListCmd    `cmd:"" help:"List keys."`
+	Prune   keyPruneCmd   `cmd:"" help:"Forget keys that were done or released long ago."`
+}
+
+// Help is the long help of key.
+func (keyCmd) Help() string {
+	return `Claim a key before you act, and say how it ended:
+
+  token=$(sheetclaim key claim stripe:evt_1) || exit
+  book-it && sheetclaim key done stripe:evt_1 $token || sheetclaim key release stripe:evt_1 $token
+
+Exit status: 0 you own the key, or what you said was taken; 1 it is done or somebody is
+on it, or your claim is no longer the key's; 2 an error. A blank key is an error.`
+}
+
+// ledgerFlag names the ledger of commands that need nothing else.
+type ledgerFlag struct {
+	Ledger string `help:"The ledger, in place of the one that the configuration names." env:"SHEETCLAIM_LEDGER" placeholder:"sqlite:FILE"`
+	JSON   bool   `name:"json" help:"Print one JSON document on stdout, alone."`
+}
+
+// openKeys opens the ledger alone.
+func (m *Main) openKeys(ctx context.Context, opts *cli, name string) (*ledger.SQLite, error) {
+	if name == "" {
+		secret, err := job.Ledger(opts.Config, m.Env)
+		if err != nil {
+			return nil, err
+		}
+		name = secret.Reveal()
+	}
+	return ledger.OpenURL(ctx, name, ledger.Options{Now: m.Now})
+}
+
+// withKeys opens the ledger for one command.
+func (m *Main) withKeys(ctx context.Context, opts *cli, do func(*ledger.Keys) error) (err error) {
+	l, err := m.openKeys(ctx, opts, opts.Key.Ledger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return keyStatus(do(l.Keys()))
+}
+
+// keyStatus gives refusals their exit status.
+func keyStatus(err error) error {
+	if errors.Is(err, key.ErrStale) || errors.Is(err, key.ErrEnded) || errors.Is(err, key.ErrNotUnknown) {
+		return &statusError{code: exitSome, text: err.Error()}
+	}
+	return err
+}
+
+// print writes a document with --json, and nothing otherwise.
+func (m *Main) print(opts *cli, doc any) error {
+	if !opts.Key.JSON {
+		return nil
+	}
+	enc := json.NewEncoder(m.Stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(doc)
+}
+
+// days is a duration that may be written with d, for 24 hours.
+type days time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *days) UnmarshalText(text []byte) error {
+	v, err := job.ParseDuration(string(text))
+	*d = days(v)
+	return err
+}
+
+// claimFlags are what a claim can say.
+type claimFlags struct {
+	Lease    days   `help:"How long the claim holds without a word from its owner." default:"15m" placeholder:"15m"`
+	Takeover string `help:"What becomes of the claim when its lease ends without a word: expired, the next claim gets the key; never, a person decides." enum:"never,expired" default:"${takeover}"`
+	Owner    string `help:"Who claims, for people; user, host and process when left out." placeholder:"TEXT"`
+	Note     string `help:"What for, for people." placeholder:"TEXT"`
+}
+
+// claim makes the request for a key.
+func (f claimFlags) claim(m *Main, name string) (key.Claim, error) {
+	if f.Lease == 0 {
+		return key.Claim{}, errors.New("--lease must be longer than 0")
+	}
+	return key.Claim{
+		Key: name, Lease: time.Duration(f.Lease), Takeover: key.Takeover(f.Takeover), Owner: cmp.Or(f.Owner, m.process()), Note: f.Note,
+	}.Checked()
+}
+
+// process names this process for people.
+func (m *Main) process() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s@%s/%d", m.user(), host, os.Getpid())
+}
+
+type keyClaimCmd struct {
+	Key string `arg:"" help:"The key: where it comes from and the id of the event, like stripe:evt_1."`
+	claimFlags
+}
+
+// Run claims a key. The token is alone on stdout.
+func (c *keyClaimCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+	want, err := c.claim(m, c.Key)
+	if err != nil {
+		return err
+	}
+	return m.withKeys(ctx, opts, func(keys *ledger.Keys) error {
+		a, err := keys.Claim(ctx, want)
+		if err != nil {
+			return err
+		}
+		doc := api.ViewClaim(a)
+		if err := m.print(opts, doc); err != nil {
+			return err
+		}
+		if !a.Won {
+			return &statusError{code: exitSome, text: plain(doc.Key + ": " + doc.Detail)}
+		}
+		if a.TookOver {
+			fmt.Fprintln(m.Stderr, "sheetclaim: "+doc.Detail)
+		}
+		if !opts.Key.JSON {
+			fmt.Fprintln(m.Stdout, a.Token)
+		}
+		return nil
+	})
+}
+
+// keyEnd is what done and release have in common.
+type keyEnd struct {
+	Key   string `arg:"" help:"The key."`
+	Token string `arg:"" optional:"" help:"What claim printed; left out, you settle a key that is unknown."`
+	Why   string `help:"What you saw; kept with the key. Needed without a token." placeholder:"TEXT"`
+}
+
+func (c keyEnd) say(ctx context.Context, m *Main, opts *cli, e key.End) error {
+	e.Key, e.Token, e.Who, e.Why = c.Key, c.Token, "cli:"+m.user(), c.Why
+	e, err := e.Checked()
+	if err != nil {
+		return err
+	}
+	return m.withKeys(ctx, opts, func(keys *ledger.Keys) error {
+		if err := keys.End(ctx, e); err != nil {
+			return err
+		}
+		return m.print(opts, api.EndedKey{Key: e.Key, State: e.State})
+	})
+}
+
+type keyDoneCmd struct {
+	keyEnd
+	Result string `help:"What the next who asks for this key is told: JSON, or else a text." placeholder:"TEXT"`
+}
+
+// Run ends a claim as done.
+func (c *keyDoneCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+	e := key.End{State: key.Done}
+	if c.Result != "" {
+		e.Result = asResult(c.Result)
+	}
+	return c.say(ctx, m, opts, e)
+}
+
+// asResult is a result as JSON.
+func asResult(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return nil // a string can always be marshalled
+	}
+	return quoted
+}
+
+type keyReleaseCmd struct {
+	keyEnd
+	Unknown bool `help:"You cannot tell whether it was carried out: nobody gets the key until a person has looked."`
+}
+
+// Run ends a claim as released, or as unknown.
+func (c *keyReleaseCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+	e := key.End{State: key.Released}
+	if c.Unknown {
+		e.State = key.Unknown
+	}
+	return c.say(ctx, m, opts, e)
+}
+
+type keyRenewCmd struct {
+	Key   string `arg:"" help:"The key."`
+	Token string `arg:"" help:"What claim printed."`
+	Lease days   `help:"How long the claim holds from now on." default:"15m" placeholder:"15m"`
+}
+
+// Run renews a claim.
+func (c *keyRenewCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+	r, err := key.Renewal{Key: c.Key, Token: c.Token, Lease: time.Duration(c.Lease)}.Checked()
+	if err != nil {
+		return err
+	}
+	return m.withKeys(ctx, opts, func(keys *ledger.Keys) error {
+		until, err := keys.Renew(ctx, r)
+		if err != nil {
+			return err
+		}
+		return m.print(opts, api.EndedKey{Key: r.Key, State: key.Claimed, LeaseUntil: until.UTC()})
+	})
+}
+
+type keyShowCmd struct {
+	Key string `arg:"" help:"The key."`
+}
+
+// Run shows one key.
+func (c *keyShowCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+	name, err := key.Clean(c.Key)
+	if err != nil {
+		return err
+	}
+	return m.withKeys(ctx, opts, func(keys *ledger.Keys) error {
+		e, events, err := keys.Find(ctx, name)
+		if err != nil {
+			return err
+		}
+		doc := api.ViewKey(e, events)
+		if opts.Key.JSON {
+			return m.print(opts, doc)
+		}
+		fmt.Fprintf(m.Stdout, "%s  %s\n  %s\n", plain(doc.Key), doc.State, plain(doc.Detail))
+		for _, line := range [][2]string{{"note", doc.Note}, {"why", doc.Why}, {"result", string(doc.Result)}} {
+			if line[1] != "" {
+				fmt.Fprintf(m.Stdout, "  %s: %s\n", line[0], plain(line[1]))
+			}
+		}
+		for _, event := range doc.Events {
+			fmt.Fprintf(m.Stdout, "  %s  %s: %s\n", event.At.Local().Format(time.RFC3339), plain(event.Who), plain(event.Text))
+		}
+		return nil
+	})
+}
+
+type keyListCmd struct {
+	State  string `help:"Only keys in this state: claimed, done, released or unknown." enum:",claimed,done,released,unknown" default:""`
+	Prefix string `help:"Only keys that begin with this." placeholder:"TEXT"`
+	After  string `help:"Go on after this key." placeholder:"KEY"`
+	Limit  int    `help:"At most so many." default:"100"`
+}
+
+// Run lists keys in their order.
+func (c *keyListCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+	if c.Limit < 1 {
+		return errors.New("--limit must be at least 1")
+	}
+	f := key.Filter{State: key.State(c.State), Prefix: c.Prefix, After: c.After, Limit: c.Limit}
+	return m.withKeys(ctx, opts, func(keys *ledger.Keys) error {
+		entries, err := keys.List(ctx, f)
+		if err != nil {
+			return err
+		}
+		list := api.ListKeys(entries, c.Limit)
+		if opts.Key.JSON {
+			return m.print(opts, list)
+		}
+		w := tabwriter.NewWriter(m.Stdout, 2, 8, 2, ' ', 0)
+		for _, v := range list.Keys {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", plain(v.Key), v.State, plain(v.Detail))
+		}
+		if list.Next != "" {
+			fmt.Fprintf(m.Stderr, "There may be more: --after %s\n", quoted(list.Next))
+		}
+		return w.Flush()
+	})
+}
+
+type keyPruneCmd struct {
+	Days   int  `arg:"" help:"How many days ago a key must have ended."`
+	DryRun bool `help:"Only count them."`
+	Force  bool `help:"Also when nearly every key that has ended is that old."`
+}
+
+// Run forgets old keys.
+func (c *keyPruneCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+	p := key.Prune{Days: c.Days, Count: c.DryRun, Force: c.Force}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	return m.withKeys(ctx, opts, func(keys *ledger.Keys) error {
+		n, err := keys.Prune(ctx, p)
+		var greedy *key.GreedyError
+		if errors.As(err, &greedy) {
+			return fmt.Errorf("%w with --force", err)
+		}
+		if err != nil {
+			return err
+		}
+		doc := api.PrunedKeys{Days: c.Days, Old: n, Removed: n}
+		if c.DryRun {
+			doc.Removed = 0
+		}
+		if opts.Key.JSON {
+			return m.print(opts, doc)
+		}
+		fmt.Fprintf(m.Stdout, "%d keys ended %d or more days ago, %d were removed\n", doc.Old, doc.Days, doc.Removed)
+		return nil
+	})
+}
