@@ -47,7 +47,7 @@ type ledgerFlag struct {
 }
 
 // openKeys opens the ledger alone.
-func (m *Main) openKeys(ctx context.Context, opts *cli, name string) (*ledger.SQLite, error) {
+func (m *Main) openKeys(ctx context.Context, opts *cli, name string) (*ledger.DB, error) {
 	if name == "" {
 		secret, err := job.Ledger(opts.Config, m.Env)
 		if err != nil {

@@ -86,7 +86,7 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 	errs := make(chan error, 2)
 	last.Go(func() { p.alerts.Run(alerts) })
 	all.Go(func() { defer stop(); errs <- server.Serve(ctx, l) })
-	all.Go(func() { m.recoverOften(ctx, p.service, settled) })
+	all.Go(func() { m.recoverOften(ctx, p, settled) })
 	all.Go(func() { defer stop(); errs <- m.scheduler(p).Run(ctx) })
 	<-ctx.Done()
 	p.service.Close() // runs stop; callers that wait for them get their answer
@@ -104,11 +104,17 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 }
 
 // recoverOften settles what dead runs left, and marks what people settled: at once,
-// then every minute and whenever somebody settled a message.
-func (m *Main) recoverOften(ctx context.Context, s *claim.Service, settled <-chan struct{}) {
+// then every minute and whenever somebody settled a message. It also reports the keys
+// that became unknown.
+func (m *Main) recoverOften(ctx context.Context, p *parts, settled <-chan struct{}) {
 	const often = time.Minute
 	for {
-		if err := s.RecoverAll(ctx); err != nil && ctx.Err() == nil {
+		unknown, err := p.ledger.Keys().Expire(ctx)
+		if unknown > 0 {
+			m.log.Warn("keys became unknown: their leases ended and nobody said how it went", "keys", unknown)
+			p.alerts.Kick()
+		}
+		if err := errors.Join(err, p.service.RecoverAll(ctx)); err != nil && ctx.Err() == nil {
 			m.log.Warn("recovery is not complete; it goes on in a minute", "error", err)
 		}
 		tick := time.NewTimer(often)

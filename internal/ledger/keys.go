@@ -15,13 +15,13 @@ var _ key.Book = (*Keys)(nil)
 // Keys is the key ledger in a ledger. Calls that wait at the same time share one
 // transaction, and so one wait for the disk.
 type Keys struct {
-	ledger *SQLite
+	ledger *DB
 	group  group
 }
 
 // Keys answers the ledger's key ledger. Callers that are to share transactions have
 // to share it.
-func (s *SQLite) Keys() *Keys { return &Keys{ledger: s} }
+func (s *DB) Keys() *Keys { return &Keys{ledger: s} }
 
 // Claim implements key.Book.
 func (k *Keys) Claim(ctx context.Context, c key.Claim) (a key.Answer, err error) {

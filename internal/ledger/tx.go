@@ -30,46 +30,8 @@ type tx struct {
 	now    time.Time
 	routes []string // on which an alert is due
 
-	reuse    bool // statements come again in this transaction: keep them prepared
+	reuse    bool // statements come again in this transaction: they stay prepared
 	prepared map[string]*sql.Stmt
-}
-
-// statement answers a prepared statement, which ends with the transaction; nil when
-// it would not come again.
-func (t *tx) statement(ctx context.Context, query string) (*sql.Stmt, error) {
-	if !t.reuse {
-		return nil, nil
-	}
-	if s := t.prepared[query]; s != nil {
-		return s, nil
-	}
-	s, err := t.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	if t.prepared == nil {
-		t.prepared = map[string]*sql.Stmt{}
-	}
-	t.prepared[query] = s
-	return s, nil
-}
-
-// ExecContext runs a statement.
-func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	s, err := t.statement(ctx, query)
-	if s == nil || err != nil {
-		return t.Tx.ExecContext(ctx, query, args...)
-	}
-	return s.ExecContext(ctx, args...)
-}
-
-// QueryRowContext runs a query for one row.
-func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	s, err := t.statement(ctx, query)
-	if s == nil || err != nil {
-		return t.Tx.QueryRowContext(ctx, query, args...)
-	}
-	return s.QueryRowContext(ctx, args...)
 }
 
 // write runs f in a transaction that is alone, as far as it can tell, and on disk
@@ -128,6 +90,9 @@ func (e *commitError) Unwrap() error { return e.err }
 
 // ExecContext runs a statement.
 func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if s := t.statement(ctx, query); s != nil { //nolint:sqlclosecheck // the transaction closes it
+		return s.ExecContext(ctx, storable(args)...)
+	}
 	return t.sql.ExecContext(ctx, t.engine.bind(query), storable(args)...)
 }
 
@@ -138,7 +103,30 @@ func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 
 // QueryRowContext runs a query for one row.
 func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if s := t.statement(ctx, query); s != nil { //nolint:sqlclosecheck // the transaction closes it
+		return s.QueryRowContext(ctx, storable(args)...)
+	}
 	return t.sql.QueryRowContext(ctx, t.engine.bind(query), storable(args)...)
+}
+
+// statement answers a statement that comes again, prepared until the transaction
+// ends; nil when it does not, or cannot be prepared: then running it says why.
+func (t *tx) statement(ctx context.Context, query string) *sql.Stmt {
+	if !t.reuse {
+		return nil
+	}
+	s, known := t.prepared[query]
+	if !known {
+		var err error
+		if s, err = t.sql.PrepareContext(ctx, t.engine.bind(query)); err != nil {
+			return nil
+		}
+		if t.prepared == nil {
+			t.prepared = map[string]*sql.Stmt{}
+		}
+		t.prepared[query] = s
+	}
+	return s
 }
 
 // storable makes every text one that each engine can keep: UTF-8 without NUL. A
