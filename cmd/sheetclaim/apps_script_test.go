@@ -250,6 +250,7 @@ func TestAppsScriptFaults(t *testing.T) {
 	}{
 		"redirect":     {302, 1, "", "not sheetclaim, perhaps a login page"},
 		"login page":   {200, 1, login, "not sheetclaim, perhaps a login page"},
+		"other JSON":   {200, 1, `{"ok": true}`, "not sheetclaim, perhaps a login page"},
 		"bad request":  {400, 1, `{"detail": "no run_id"}`, "different versions. (status 400) The service says: no run_id"},
 		"token":        {401, 1, `{"detail": "the bearer token is none"}`, "Set up and paste it again"},
 		"job":          {403, 1, "", "may not do that"},

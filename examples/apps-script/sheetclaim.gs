@@ -154,7 +154,8 @@ function fetch_(method, path, body) {
   return read_(response);
 }
 
-/** A run document is an answer whatever the status, since 409 and 502 carry one as well. */
+/** A run document is an answer whatever the status, since 409 and 502 carry one as well. Anything
+ * else that says 200, in JSON or not, does not come from sheetclaim. */
 function read_(response) {
   const status = response.getResponseCode();
   let document = null;
@@ -163,7 +164,7 @@ function read_(response) {
   } catch (e) {
     // A page of a proxy, perhaps.
   }
-  if (document && (document.outcome || (status >= 200 && status < 300))) return { document };
+  if (document && (document.state || document.jobs)) return { document };
   const detail = document && document.detail ? ` The service says: ${document.detail}` : '';
   const answer = { problem: `${sentence_(status)} (status ${status})${detail}` };
   if (status === 429 || status >= 500) {
