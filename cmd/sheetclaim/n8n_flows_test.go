@@ -139,6 +139,9 @@ func TestN8N(t *testing.T) {
 	})
 	t.Run("webhook, three calls at once", func(t *testing.T) {
 		to := f.add(stageTab, 5)
+		if text, status := f.n8n.post("sheetclaim-run-now", `{}`); status != http.StatusForbidden {
+			t.Errorf("without its header: %d %s", status, text)
+		}
 		if got := f.n8n.atOnce(3, "sheetclaim-run-now", `{}`, "X-Hook", n8nHook); got[http.StatusOK] != 3 {
 			t.Errorf("answers: %v", got)
 		}
@@ -181,7 +184,7 @@ func TestN8N(t *testing.T) {
 // wantAlert runs a workflow, and fails unless its alert gets a sentence with that text.
 func (f *flows) wantAlert(t *testing.T, workflow, want string) {
 	t.Helper()
-	answer, status := f.n8n.try(workflow, `{"rows": [{"n": 1}]}`)
+	answer, status := f.n8n.post(workflow, `{"rows": [{"n": 1}]}`)
 	var got struct{ Text string }
 	if err := json.Unmarshal([]byte(answer), &got); err != nil || status != http.StatusOK || !strings.Contains(got.Text, want) {
 		t.Errorf("status %d: %s; want an alert with %q", status, answer, want)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,8 +52,7 @@ func startN8N(t *testing.T, service, smtpPort string) *n8n {
 		"N8N_PERSONALIZATION_ENABLED=false", "N8N_DISABLED_MODULES=mcp-registry", "N8N_LOG_LEVEL=warn",
 	}
 	t.Logf("n8n %s", strings.TrimSpace(n.run("--version")))
-	n.imports(service, smtpPort)
-	n.serve()
+	n.serve(n.imports(service, smtpPort))
 	return n
 }
 
@@ -74,8 +74,9 @@ func (n *n8n) run(args ...string) string {
 	return string(out)
 }
 
-// imports puts credentials and workflows in, as a person would, and publishes them.
-func (n *n8n) imports(service, smtpPort string) {
+// imports puts credentials and workflows in, as a person would, publishes them, and
+// answers the paths of their webhooks.
+func (n *n8n) imports(service, smtpPort string) (hooks []string) {
 	n.t.Helper()
 	n.write("credentials.json", []map[string]any{
 		{"id": "c1", "name": "sheetclaim", "type": "httpBearerAuth", "data": map[string]any{"token": apiToken}},
@@ -91,12 +92,15 @@ func (n *n8n) imports(service, smtpPort string) {
 		n.t.Fatalf("no workflows: %v", err)
 	}
 	for _, path := range files {
-		n.write(filepath.Join("workflows", filepath.Base(path)), n.workflow(path, service))
+		w, hook := n.workflow(path, service)
+		n.write(filepath.Join("workflows", filepath.Base(path)), w)
+		hooks = append(hooks, hook)
 	}
 	n.run("import:workflow", "--separate", "--input="+filepath.Join(n.home, "workflows"))
 	for _, path := range files {
 		n.run("publish:workflow", "--id="+workflowID(path))
 	}
+	return hooks
 }
 
 func workflowID(path string) string { return strings.TrimSuffix(filepath.Base(path), ".json") }
@@ -104,8 +108,9 @@ func workflowID(path string) string { return strings.TrimSuffix(filepath.Base(pa
 // workflow is a file as it stands, but for the address of the service, and for its
 // trigger: a test cannot wait for schedules, and has no Google to listen to. A webhook
 // with the name of the file takes its place; the rows that it is sent become items, as
-// those of a sheet's trigger are. Workflows with a webhook of their own keep it.
-func (n *n8n) workflow(path, service string) map[string]any {
+// those of a sheet's trigger are. Workflows with a webhook of their own keep it. Also
+// answers the path of the webhook.
+func (n *n8n) workflow(path, service string) (w map[string]any, hook string) {
 	n.t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -115,7 +120,6 @@ func (n *n8n) workflow(path, service string) map[string]any {
 	if !bytes.Contains(b, []byte(address)) {
 		n.t.Fatalf("%s does not call %s", path, address)
 	}
-	var w map[string]any
 	if err := json.Unmarshal(bytes.ReplaceAll(b, []byte(address), []byte(service)), &w); err != nil {
 		n.t.Fatal(err)
 	}
@@ -123,22 +127,27 @@ func (n *n8n) workflow(path, service string) map[string]any {
 	w["id"], w["active"] = id, false
 	for _, v := range w["nodes"].([]any) {
 		node := v.(map[string]any)
-		if !strings.HasSuffix(node["type"].(string), "Trigger") {
+		kind := node["type"].(string)
+		if strings.HasSuffix(kind, ".webhook") {
+			return w, node["parameters"].(map[string]any)["path"].(string)
+		}
+		if !strings.HasSuffix(kind, "Trigger") {
 			continue
 		}
 		delete(node, "credentials")
 		node["type"], node["typeVersion"] = "n8n-nodes-base.splitOut", 1
 		node["parameters"] = map[string]any{"fieldToSplitOut": "body.rows", "options": map[string]any{}}
-		hook := map[string]any{
+		webhook := map[string]any{
 			"id": "e2e", "name": "E2E", "type": "n8n-nodes-base.webhook", "typeVersion": 2, "webhookId": id, "position": []int{-300, 0},
 			"parameters": map[string]any{"httpMethod": "POST", "path": id, "responseMode": "lastNode", "options": map[string]any{}},
 		}
-		w["nodes"] = append(w["nodes"].([]any), hook)
+		w["nodes"] = append(w["nodes"].([]any), webhook)
 		to := map[string]any{"node": node["name"], "type": "main", "index": 0}
 		w["connections"].(map[string]any)["E2E"] = map[string]any{"main": [][]any{{to}}}
-		break
+		return w, id
 	}
-	return w
+	n.t.Fatalf("%s has no trigger", path)
+	return nil, ""
 }
 
 func (n *n8n) write(name string, v any) {
@@ -156,8 +165,9 @@ func (n *n8n) write(name string, v any) {
 	}
 }
 
-// serve starts n8n and waits until its webhooks answer.
-func (n *n8n) serve() {
+// serve starts n8n and waits until all its webhooks are there: it makes them one after
+// another.
+func (n *n8n) serve(hooks []string) {
 	n.t.Helper()
 	log, err := os.Create(filepath.Join(n.home, "n8n.log"))
 	if err != nil {
@@ -176,18 +186,28 @@ func (n *n8n) serve() {
 			n.t.Logf("n8n said:\n%s", b)
 		}
 	})
-	for range 240 {
-		if _, status := n.try("sheetclaim-run-now", `{}`); status == http.StatusForbidden { // it wants its header
+	for range 600 {
+		hooks = slices.DeleteFunc(hooks, func(path string) bool {
+			// To a wrong method n8n says which one would be right, once it knows the path.
+			text, _ := n.ask(http.MethodGet, path, "")
+			return strings.Contains(text, "Did you mean to make a POST request")
+		})
+		if len(hooks) == 0 {
 			return
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
-	n.t.Fatal("n8n did not start within two minutes")
+	n.t.Fatalf("n8n did not offer the webhooks %q within five minutes", hooks)
 }
 
-// try posts to a webhook of n8n. Status 0: nobody answered.
-func (n *n8n) try(path, body string, headers ...string) (text string, status int) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, n.url+"/webhook/"+path, strings.NewReader(body))
+// post calls a webhook of n8n.
+func (n *n8n) post(path, body string, headers ...string) (text string, status int) {
+	return n.ask(http.MethodPost, path, body, headers...)
+}
+
+// ask is post with any method. Status 0: nobody answered.
+func (n *n8n) ask(method, path, body string, headers ...string) (text string, status int) {
+	req, err := http.NewRequestWithContext(context.Background(), method, n.url+"/webhook/"+path, strings.NewReader(body))
 	if err != nil {
 		return err.Error(), 0
 	}
@@ -215,7 +235,7 @@ func (n *n8n) atOnce(times int, path, body string, headers ...string) map[int]in
 	var all sync.WaitGroup
 	for range times {
 		all.Go(func() {
-			text, status := n.try(path, body, headers...)
+			text, status := n.post(path, body, headers...)
 			mu.Lock()
 			defer mu.Unlock()
 			n.t.Logf("%s: %d %.300s", path, status, text)
