@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -175,6 +176,7 @@ func TestN8N(t *testing.T) {
 			t.Errorf("%d messages", n)
 		}
 	})
+	t.Run("webhook once, five deliveries at once", f.once)
 	t.Run("nobody is there: the alert says so", func(t *testing.T) {
 		f.gate.Close()
 		f.wantAlert(t, "schedule-and-alert", "sheetclaim could not be asked: ")
@@ -210,5 +212,22 @@ func (f *flows) claimOnly(t *testing.T, body string) {
 	}
 	if n := f.gate.count("/v1/claims/settle"); n != len(to) {
 		t.Errorf("%d rows were settled, want %d", n, len(to))
+	}
+}
+
+// once delivers one event five times at the same moment, and again, and another one.
+func (f *flows) once(t *testing.T) {
+	const event = `{"id": "evt_1"}`
+	got := f.n8n.atOnce(5, "sheetclaim-once", event)
+	if got[http.StatusOK] == 0 || got[http.StatusOK]+got[http.StatusServiceUnavailable] != 5 {
+		t.Errorf("answers: %v", got)
+	}
+	for body, want := range map[string]int{event: http.StatusOK, `{"id": "evt_2"}`: http.StatusOK, `{}`: http.StatusServiceUnavailable} {
+		if again := f.n8n.atOnce(1, "sheetclaim-once", body); !maps.Equal(again, map[int]int{want: 1}) {
+			t.Errorf("%s: %v", body, again)
+		}
+	}
+	if n := f.gate.count("/v1/keys/done"); n != 2 {
+		t.Errorf("the work was done %d times for two events", n)
 	}
 }
