@@ -200,7 +200,8 @@ func (d *demo) ask(ctx context.Context, id string) (doc claim.Document, err erro
 		return doc, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+	const longest = 5 * time.Minute // more than api.max_wait
+	resp, err := (&http.Client{Timeout: longest}).Do(req)
 	if err != nil {
 		return doc, err
 	}

@@ -153,3 +153,41 @@ func TestLogsOfFailuresHoldNothingPrivate(t *testing.T) {
 		})
 	}
 }
+
+// The same for the commands that people type. What they ask for is on stdout, and may
+// be private; stderr is a log.
+func TestCommandsLogNothingPrivate(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, privateRows())
+	hook, _ := refusingHook(t)
+	config := s.private(hook)
+	s.sink.SetRules(smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Drop, Accept: true, Recipient: privateMark + ".guest8@example.com"})
+	for _, args := range [][]string{
+		{"config", "check"},
+		{"check"},
+		{"check", "--send-test-alert"},
+		{"preview"},
+		{"preview", "--row", "good", "--to", privateMark + ".me@acme.test"},
+		{"run", "--dry-run"},
+		{"run", "--json"},
+		{"doubts"},
+		{"settle", "lost", "--resend", "--why", privateMark + " has not got it"},
+		{"run"},
+		{"serve", "--listen", "127.0.0.1:99999"},
+	} {
+		p := newProgram(nil)
+		p.Run(t.Context(), append([]string{"--config", config, "--log-level", "debug"}, args...))
+		if t.Failed() {
+			break
+		}
+		for line := range strings.Lines(p.err.String()) {
+			if strings.Contains(strings.ToUpper(line), privateMark) {
+				t.Errorf("%q: %s", args, line)
+			}
+		}
+		wantNoSecret(t, p.out.String()+p.err.String())
+	}
+	if n := len(s.sink.Messages()); n < 5 {
+		t.Errorf("%d messages: the commands did not get far", n)
+	}
+}

@@ -174,3 +174,30 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Errorf("the row that was in flight reads %q", row[3])
 	}
 }
+
+// SM15: a server with a certificate of an unknown authority gets nothing, unless the
+// configuration says that any certificate will do; then each start warns of that.
+func TestSM15AnyCertificate(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, dueRows(1))
+	config := s.secured()
+	s.edit(config, "ca_file: ca.pem, ", "")
+	run := func(want int) string {
+		t.Helper()
+		p := newProgram(nil)
+		if code := p.Run(t.Context(), []string{"--config", config, "run"}); code != want {
+			t.Errorf("exit %d: %s", code, p.err.String())
+		}
+		return p.out.String() + p.err.String()
+	}
+	if said := run(exitError); !strings.Contains(said, "x509") || !strings.Contains(said, "smtp.ca_file") {
+		t.Errorf("it does not say why:\n%s", said)
+	}
+	s.edit(config, "tls: starttls", "tls: starttls, skip_verify: true")
+	for range 2 {
+		if said := run(exitOK); !strings.Contains(said, "WARN") || !strings.Contains(said, "smtp.skip_verify takes any certificate") {
+			t.Errorf("it does not warn:\n%s", said)
+		}
+	}
+	s.wantOneEach(1)
+}

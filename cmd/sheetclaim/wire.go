@@ -136,7 +136,7 @@ func openMailer(c *job.SMTP, log *slog.Logger) (*mailer.SMTP, error) {
 		return mailer.New(mailer.Config{Host: "localhost", From: "nobody@localhost", Now: time.Now, Log: log})
 	}
 	cfg := mailer.Config{
-		Host: c.Host, Port: c.Port, TLS: mailer.TLSMode(c.TLS), CAFile: c.CAFile,
+		Host: c.Host, Port: c.Port, TLS: mailer.TLSMode(c.TLS), CAFile: c.CAFile, SkipVerify: c.SkipVerify,
 		Username: c.Username, Password: c.Password.Reveal(), HELO: c.Helo, From: c.From,
 		Connections: c.Connections, MessagesPerConnection: c.MessagesPerConnection,
 		Timeout: c.Timeout, DotTimeout: c.DotTimeout, Now: time.Now, Log: log,

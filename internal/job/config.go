@@ -48,8 +48,9 @@ type SMTP struct {
 	Host                  string        `yaml:"host"`
 	Port                  int           `yaml:"port"`
 	TLS                   TLS           `yaml:"tls"`
-	CAFile                string        `yaml:"ca_file"`  // PEM; "": the system's authorities
-	Username              string        `yaml:"username"` // "": no login
+	CAFile                string        `yaml:"ca_file"`     // PEM; "": the system's authorities
+	SkipVerify            bool          `yaml:"skip_verify"` // take any certificate
+	Username              string        `yaml:"username"`    // "": no login
 	Password              Secret        `yaml:"password"`
 	PasswordFile          string        `yaml:"password_file"`
 	OAuth                 *OAuth        `yaml:"oauth"` // instead of a password; nil: none

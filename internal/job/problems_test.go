@@ -63,6 +63,8 @@ func TestProblems(t *testing.T) {
 		{"no from", "  from: hello@example.com\n", "", "c.yaml:1:1: smtp.from: the value is missing"},
 		{"from", "from: hello@example.com", "from: hello", `c.yaml:3:9: smtp.from: expected a mail address such as "Acme <hello@example.com>", found "hello"`},
 		{"tls", smtp, "  tls: ssl\n  host:", `c.yaml:2:8: smtp.tls: expected starttls, implicit or none, found "ssl"`},
+		{"any certificate, and one to trust", smtp, "  skip_verify: true\n  ca_file: doc.go\n  host:", "c.yaml:2:16: smtp.skip_verify: no certificate is checked, so ca_file has no use: remove one, best skip_verify"},
+		{"any certificate of none", smtp, "  tls: none\n  skip_verify: true\n  host:", "c.yaml:3:16: smtp.skip_verify: without TLS there is no certificate to be checked: remove it"},
 		{"port", smtp, "  port: 70000\n  host:", "c.yaml:2:9: smtp.port: expected at most 65535, found 70000"},
 		{"helo", smtp, "  helo: a b\n  host:", `c.yaml:2:9: smtp.helo: expected a host name, found "a b"`},
 		{"connections", smtp, "  connections: 0\n  host:", "c.yaml:2:16: smtp.connections: expected at least 1, found 0"},

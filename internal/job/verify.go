@@ -128,6 +128,12 @@ func (r *reader) smtp(c *Config) {
 		}
 	}
 	r.readable("smtp.ca_file", s.CAFile)
+	switch {
+	case s.SkipVerify && s.CAFile != "":
+		r.at("smtp.skip_verify", "no certificate is checked, so ca_file has no use: remove one, best skip_verify")
+	case s.SkipVerify && s.TLS == NoTLS:
+		r.at("smtp.skip_verify", "without TLS there is no certificate to be checked: remove it")
+	}
 	r.login(s)
 	if strings.ContainsAny(s.Helo, " \t\r\n") {
 		r.at("smtp.helo", "expected a host name, found %s", r.show("smtp.helo", s.Helo))

@@ -56,6 +56,9 @@ func (c *Config) Warnings() []string {
 			w = append(w, fmt.Sprintf("the token named %q is shorter than %d characters and may be guessed: make one with `openssl rand -hex 24`", t.Name, leastToken))
 		}
 	}
+	if c.SMTP != nil && c.SMTP.SkipVerify {
+		w = append(w, "smtp.skip_verify takes any certificate: whoever gets between can read the login and the messages, give smtp.ca_file instead")
+	}
 	if hook := c.Alerts.Webhook; hook != nil {
 		if u, err := url.Parse(hook.URL); err == nil && u.Scheme == "http" && !isNear(u.Hostname()) {
 			w = append(w, "alerts.webhook.url is plain http: keys and details of rows cross the network in the clear, use https")

@@ -222,6 +222,8 @@ func testPrivateCA(t *testing.T) {
 		if !sink.Messages()[0].TLS {
 			t.Error("sent in the clear")
 		}
+		trusting := newMailer(t, sink, func(c *Config) { c.TLS, c.CAPEM, c.SkipVerify = mode.tls, nil, true })
+		want(t, send(t, trusting, "bob@x.test"), claim.Accepted, false, "dot", 250)
 		elsewhere := newMailer(t, sink, func(c *Config) { c.TLS, c.Host = mode.tls, "other.test" })
 		wantAccountError(t, elsewhere.Login(t.Context()), "connect", "for other names", "smtp.host")
 	}
