@@ -296,3 +296,64 @@ func TestReceiptWhileTheSheetIsAway(t *testing.T) {
 		})
 	})
 }
+
+// Killed at any call to the world, a run that hands rows out gives no row to two
+// callers, and leaves no row without an end or an alert.
+func TestCrashAtEveryCallOfAHandOut(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n, died := 1, true; died; n++ {
+			t.Run(fmt.Sprintf("call %d/after %t", n, after), func(t *testing.T) {
+				inWorld(t, dueRows(3), func(w *world) { died = w.dieHandingOut(n, after) })
+			})
+			if !died && n < 15 {
+				t.Errorf("the run made only %d calls to the world", n-1)
+			}
+		}
+	}
+}
+
+func (w *world) dieHandingOut(n int, after bool) (died bool) {
+	t := w.t
+	given := map[string]int{}
+	first := w.install("first", "one", nil)
+	l := first.mortal(n, after)
+	if tk, err := first.svc.Start(context.Background(), claim.Request{Job: "test", RunID: "4711", ClaimOnly: true}); err == nil {
+		for _, r := range tk.Collect(context.Background()) {
+			given[r.Key]++
+			_, _ = first.receive("4711", r.Key, claim.Sent, "") // fails when the process has died
+		}
+	}
+	first.close()
+
+	time.Sleep(6 * time.Minute)
+	second := w.install("second", "one", nil)
+	defer second.close()
+	for i := range 3 {
+		if err := second.svc.RecoverAll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		id := fmt.Sprint("again-", i)
+		rows, _ := second.claims(id)
+		for _, r := range rows {
+			given[r.Key]++
+			second.mustReceive(id, r.Key, claim.Sent, "")
+		}
+	}
+	w.noClaims()
+	unknown := 0
+	for i := range 3 {
+		key := fmt.Sprintf("k%d", i+1)
+		switch s := claim.ParseStatus(w.status(key)); {
+		case given[key] > 1:
+			t.Errorf("%s was given away %d times", key, given[key])
+		case s.Kind == claim.StatusUnknown:
+			unknown++
+		case s.Kind != claim.StatusSent || given[key] != 1:
+			t.Errorf("%s: given away %d times, status %q", key, given[key], w.status(key))
+		}
+	}
+	if got := second.alerts()[claim.AlertUnknown]; got != unknown {
+		t.Errorf("%d unknown rows, %d alerts", unknown, got)
+	}
+	return l.isDead()
+}
