@@ -14,7 +14,7 @@ func dueAt(c Cell, zone *time.Location) (at time.Time, ok bool, err error) {
 	case Blank:
 		return time.Time{}, false, nil
 	case Date:
-		return inZone(c.Civil, zone), true, nil
+		return inZone(c.Civil(), zone), true, nil
 	case Text:
 		text := strings.TrimSpace(c.Shown)
 		if text == "" {

@@ -19,7 +19,7 @@ func TestDueAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Cell{Kind: Date, Civil: at, Shown: s}
+		return Cell{Kind: Date, Number: at.Sub(time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)).Hours() / 24, Shown: s}
 	}
 	text := func(s string) Cell { return Cell{Kind: Text, Shown: s} }
 	for _, tc := range []struct {
@@ -118,4 +118,30 @@ func FuzzDueText(f *testing.F) {
 			t.Errorf("%q is read as %s and refused: %v", s, at, err)
 		}
 	})
+}
+
+func TestCivil(t *testing.T) {
+	for serial, want := range map[float64]string{
+		46027.375:          "2026-01-05T09:00:00Z",
+		46027:              "2026-01-05T00:00:00Z",
+		0:                  "1899-12-30T00:00:00Z",
+		-0.25:              "1899-12-29T18:00:00Z",
+		1:                  "1899-12-31T00:00:00Z",
+		43831.5:            "2020-01-01T12:00:00Z",
+		46027 + 1.0/3:      "2026-01-05T08:00:00Z",
+		46027.3333333333:   "2026-01-05T08:00:00Z", // as decimals
+		46027.99999999999:  "2026-01-06T00:00:00Z",
+		46027.000005787037: "2026-01-05T00:00:00.5Z",
+	} {
+		if got := (Cell{Number: serial}).Civil().Format(time.RFC3339Nano); got != want {
+			t.Errorf("the date %v = %s, want %s", serial, got, want)
+		}
+	}
+	// Every second of a day comes out as that second.
+	for s := range 24 * 60 * 60 {
+		want := time.Date(2026, 1, 5, 0, 0, s, 0, time.UTC)
+		if got := (Cell{Number: 46027 + float64(s)/86400}).Civil(); !got.Equal(want) {
+			t.Fatalf("second %d: %s, want %s", s, got, want)
+		}
+	}
 }

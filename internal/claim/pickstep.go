@@ -60,7 +60,7 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 
 // read fetches the whole range and fits the job to its header.
 func (p *pass) read(ctx context.Context) error {
-	ask := Ask{}
+	ask := Ask{Keep: p.columns}
 	if p.grid != nil {
 		ask.Tab = &p.grid.Tab
 	}
@@ -74,6 +74,16 @@ func (p *pass) read(ctx context.Context) error {
 	}
 	p.grid, p.fit = g, f
 	return nil
+}
+
+// columns answers the columns that the job uses of a header. One that it does not fit
+// is refused a moment later, with its faults.
+func (p *pass) columns(header []string) []int {
+	b, err := p.job.Bind(header, p.job.Zone)
+	if err != nil {
+		return []int{}
+	}
+	return b.Used()
 }
 
 // readCause tells a sheet that could not be read from a job that does not fit it.

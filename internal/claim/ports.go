@@ -37,6 +37,9 @@ type Ask struct {
 	Columns []int // columns of the header; nil: all of the range
 	Rows    []int // row numbers; nil: all of the range
 	Fence   bool  // the fence's entries too
+	// Keep, of a read of all columns and rows, answers by the header which columns to
+	// keep, ascending; nil: all. The others only tell whether they hold something.
+	Keep func(header []string) []int
 }
 
 // Stamp is one entry of the fence: developer metadata on the tab.

@@ -110,8 +110,8 @@ func (r *recovery) elsewhere(text string) bool {
 		written[w.index] = true
 	}
 	return slices.ContainsFunc(r.grid.Rows, func(row Row) bool {
-		for i, c := range row.Cells {
-			if c.Shown == text && !written[i] {
+		for i := range r.grid.Header {
+			if row.Cell(i).Shown == text && !written[i] {
 				return true
 			}
 		}

@@ -1,6 +1,8 @@
 package claim
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,7 +11,7 @@ import (
 )
 
 // CellKind tells how a cell's value was stored. The zero value is a blank cell.
-type CellKind int
+type CellKind uint8
 
 const (
 	Blank  CellKind = iota
@@ -23,9 +25,8 @@ const (
 // Cell is one cell as it was read.
 type Cell struct {
 	Kind    CellKind
-	Shown   string    // the text that the sheet displays; of a text cell, the text itself
-	Number  float64   // Number and Date: the stored number
-	Civil   time.Time // Date: the wall clock time that it stands for, in UTC for want of a zone
+	Shown   string  // the text that the sheet displays; of a text cell, the text itself
+	Number  float64 // Number and Date: the stored number; of a date, days since 30 December 1899
 	Bool    bool
 	Formula bool // the value comes from a formula
 }
@@ -33,6 +34,20 @@ type Cell struct {
 // IsBlank reports whether the cell is empty or holds only white space.
 func (c Cell) IsBlank() bool {
 	return c.Kind == Blank || c.Kind == Text && strings.TrimSpace(c.Shown) == ""
+}
+
+// Civil is the wall clock time that a date stands for, in UTC for want of a zone: the
+// number counts days, the fraction being the time of day (documented:
+// DateTimeRenderOption). A fraction of a day is seldom exact in binary or in the
+// decimals of JSON, so it is rounded to the millisecond, and to the second when no
+// more than that is missing.
+func (c Cell) Civil() time.Time {
+	day := math.Floor(c.Number)
+	ms := math.Round((c.Number - day) * 24 * 60 * 60 * 1000)
+	if second := math.Round(ms/1000) * 1000; math.Abs(ms-second) <= 1 {
+		ms = second
+	}
+	return time.Date(1899, time.December, 30+int(day), 0, 0, 0, 0, time.UTC).Add(time.Duration(ms) * time.Millisecond)
 }
 
 // Value is the cell as text for comparing: a number in its shortest decimal form,
@@ -49,16 +64,25 @@ func (c Cell) Value() string {
 	return c.Shown
 }
 
-// Row is one row as it was read. Cells stand in the order of the header; a cell
-// that was not asked for, or lies past the row's end, is blank.
+// Row is one row as it was read. A cell that was not asked for, or lies past the
+// row's end, is blank.
 type Row struct {
 	Number int // counted from 1, as people see it
 	Hidden bool
+	Other  bool // a cell that was not kept holds something
 	Cells  []Cell
+	At     []int // the columns of the header that Cells stand for, ascending; nil: in its order
 }
 
 // Cell returns the cell of column i of the header; blank when i is -1.
 func (r Row) Cell(i int) Cell {
+	if r.At != nil {
+		at, kept := slices.BinarySearch(r.At, i)
+		if !kept {
+			return Cell{}
+		}
+		i = at
+	}
 	if i < 0 || i >= len(r.Cells) {
 		return Cell{}
 	}
@@ -67,6 +91,9 @@ func (r Row) Cell(i int) Cell {
 
 // IsBlank reports whether no cell of the row holds anything.
 func (r Row) IsBlank() bool {
+	if r.Other {
+		return false
+	}
 	for _, c := range r.Cells {
 		if !c.IsBlank() {
 			return false
@@ -195,7 +222,7 @@ func (c Cell) restorable() bool {
 		return unicode.IsLetter(first) && !strings.EqualFold(c.Shown, "true") && !strings.EqualFold(c.Shown, "false")
 	case Date:
 		for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02 15:04"} {
-			if t, err := time.Parse(layout, c.Shown); err == nil && t.Equal(c.Civil) {
+			if t, err := time.Parse(layout, c.Shown); err == nil && t.Equal(c.Civil()) {
 				return true // ISO 8601 means one thing in every locale
 			}
 		}

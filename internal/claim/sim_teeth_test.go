@@ -414,14 +414,23 @@ func lie(g *claim.Grid, b claim.Batch) *claim.Grid {
 		said.Rows[i].Cells = slices.Clone(said.Rows[i].Cells)
 		for _, c := range b.Cells {
 			if c.Row == said.Rows[i].Number {
-				for len(said.Rows[i].Cells) <= c.Column {
-					said.Rows[i].Cells = append(said.Rows[i].Cells, claim.Cell{})
-				}
-				said.Rows[i].Cells[c.Column] = claim.Cell{Kind: claim.Text, Shown: c.Text}
+				setText(&said.Rows[i], c.Column, c.Text)
 			}
 		}
 	}
 	return &said
+}
+
+// setText makes a read's row show a text in a column.
+func setText(r *claim.Row, column int, text string) {
+	at := column
+	if r.At != nil {
+		at = slices.Index(r.At, column)
+	}
+	for len(r.Cells) <= at {
+		r.Cells = append(r.Cells, claim.Cell{})
+	}
+	r.Cells[at] = claim.Cell{Kind: claim.Text, Shown: text}
 }
 
 // ageless makes the second read never too old to claim on.
@@ -464,9 +473,9 @@ func (s *yesSayer) Read(ctx context.Context, t claim.Target, ask claim.Ask) (*cl
 	if err != nil || ask.Fence || ask.Columns == nil {
 		return g, err
 	}
-	for _, row := range g.Rows {
-		if own := s.own[row.Cell(simKey).Shown]; own != "" && len(row.Cells) > simStatus {
-			row.Cells[simStatus] = claim.Cell{Kind: claim.Text, Shown: own}
+	for i, row := range g.Rows {
+		if own := s.own[row.Cell(simKey).Shown]; own != "" {
+			setText(&g.Rows[i], simStatus, own)
 		}
 	}
 	return g, err

@@ -166,7 +166,7 @@ func cellValue(c claim.Cell, zone *time.Location) any {
 	case c.Kind == claim.Bool:
 		return c.Bool
 	case c.Kind == claim.Date:
-		t := c.Civil
+		t := c.Civil()
 		return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
 	}
 	return strings.TrimSpace(c.Shown)

@@ -22,7 +22,7 @@ func date(s string) claim.Cell {
 	if err != nil {
 		panic(err)
 	}
-	return claim.Cell{Kind: claim.Date, Civil: t, Shown: "5/1"}
+	return claim.Cell{Kind: claim.Date, Number: t.Sub(time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)).Hours() / 24, Shown: "5/1"}
 }
 
 // bindWhere binds a job with a condition. The header is id, email, status and what is

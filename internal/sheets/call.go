@@ -2,6 +2,8 @@ package sheets
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http/httptrace"
 	"sync/atomic"
 	"time"
@@ -116,12 +118,18 @@ func (c *Client) batch(ctx context.Context, what call, req *api.BatchUpdateSprea
 	return nil, f.words
 }
 
-// send makes one HTTP request under the time limit of a call.
+// send makes one HTTP request under the time limit of a call, which begins anew with
+// whatever arrives of a streamed answer: a large tab takes longer than the limit.
 func (c *Client) send(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	f := new(flight)
+	f.limit = time.AfterFunc(c.timeout, func() { cancel(context.DeadlineExceeded) })
+	defer f.limit.Stop()
 	err := do(f.watch(ctx))
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err = context.DeadlineExceeded // and not "canceled", which nobody did
+	}
 	if err != nil && f.grounded() {
 		return &unsentError{err}
 	}
@@ -130,7 +138,25 @@ func (c *Client) send(ctx context.Context, do func(context.Context) error) error
 
 // flight is how far one request got. The error does not tell: once the context has
 // ended the generated client answers the context's error alone.
-type flight struct{ handed, looked, got atomic.Bool }
+type flight struct {
+	handed, looked, got atomic.Bool
+	limit               *time.Timer
+}
+
+// arriving is the body of an answer that begins the time limit anew as it arrives.
+type arriving struct {
+	io.Reader
+	limit *time.Timer
+	again time.Duration
+}
+
+func (a arriving) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if n > 0 {
+		a.limit.Reset(a.again)
+	}
+	return n, err
+}
 
 type flightKey struct{}
 
@@ -139,6 +165,12 @@ func (f *flight) watch(ctx context.Context) context.Context {
 		GetConn: func(string) { f.looked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { f.got.Store(true) },
 	})
+}
+
+// limitOf is the time limit of a request that send makes.
+func limitOf(ctx context.Context) *time.Timer {
+	f, _ := ctx.Value(flightKey{}).(*flight) // send has put it there
+	return f.limit
 }
 
 // handOver notes that a request is given to the transport below the login.

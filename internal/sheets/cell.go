@@ -3,7 +3,6 @@ package sheets
 import (
 	"math"
 	"strconv"
-	"time"
 
 	api "google.golang.org/api/sheets/v4"
 
@@ -55,22 +54,9 @@ func setNumber(c *claim.Cell, n float64, format *api.CellFormat) {
 	}
 	switch format.NumberFormat.Type {
 	case "DATE", "DATE_TIME":
-		c.Kind, c.Civil = claim.Date, civil(n)
+		c.Kind = claim.Date
 	}
 }
 
 // maxSerial is about the year 9999, where sheets stop to show dates.
 const maxSerial = 2_958_466
-
-// civil is the wall clock time of a serial number: days since 30 December 1899,
-// the fraction being the time of day (documented: DateTimeRenderOption). A
-// fraction of a day is seldom exact in binary or in the decimals of JSON, so it is
-// rounded to the millisecond, and to the second when no more than that is missing.
-func civil(serial float64) time.Time {
-	day := math.Floor(serial)
-	ms := math.Round((serial - day) * 24 * 60 * 60 * 1000)
-	if second := math.Round(ms/1000) * 1000; math.Abs(ms-second) <= 1 {
-		ms = second
-	}
-	return time.Date(1899, time.December, 30+int(day), 0, 0, 0, 0, time.UTC).Add(time.Duration(ms) * time.Millisecond)
-}

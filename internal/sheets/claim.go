@@ -50,7 +50,7 @@ func (c *Client) Claim(ctx context.Context, g *claim.Grid, b claim.Batch) (*clai
 	if len(b.Rows) == 0 {
 		return &claim.Grid{Target: g.Target, Tab: g.Tab, Zone: g.Zone, FirstCol: g.FirstCol, FirstRow: g.FirstRow, Header: g.Header}, nil
 	}
-	after, err := bookGrid(g.Target, area, answer.UpdatedSpreadsheet, g.Zone, ask)
+	after, err := answerOf(answer.UpdatedSpreadsheet).grid(g.Target, area, g.Zone, ask)
 	if err != nil {
 		return nil, &claim.UnclearError{Err: err}
 	}

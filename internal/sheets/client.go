@@ -43,6 +43,7 @@ type Config struct {
 // of an account must share one, for it keeps the account's quota.
 type Client struct {
 	service *api.Service
+	http    *http.Client // of service
 	quota   *quota
 	calls   *counter
 	account string
@@ -79,7 +80,8 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []option.ClientOption{option.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: noRedirect})}
+	c.http = &http.Client{Transport: transport, CheckRedirect: noRedirect}
+	opts := []option.ClientOption{option.WithHTTPClient(c.http)}
 	if cfg.Endpoint != "" {
 		endpoint, err := checkEndpoint(cfg.Endpoint)
 		if err != nil {

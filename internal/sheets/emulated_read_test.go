@@ -84,7 +84,7 @@ func TestReadCases(t *testing.T) {
 		})
 		g := read(t, c, "Visits!A1:D", claim.Ask{Columns: []int{2}})
 		c2 := g.Rows[0].Cell(2)
-		if c2.Kind != claim.Date || !c2.Civil.Equal(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)) || c2.Shown != "05/01/2026 09:00" {
+		if c2.Kind != claim.Date || !c2.Civil().Equal(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)) || c2.Shown != "05/01/2026 09:00" {
 			t.Errorf("C2 is %+v", c2)
 		}
 		if g.Rows[1].Cell(2).Kind != claim.Number || g.Rows[2].Cell(2).Kind != claim.Number {

@@ -38,85 +38,127 @@ func findSheet(list []*api.Sheet, tab *claim.Tab, title string) *api.Sheet {
 }
 
 // assembly puts the blocks of an answer together: every range that was asked for
-// comes as a block of its own, placed by startRow and startColumn, with zeros,
-// trailing blank cells and trailing blank rows left out (observed).
+// comes as a block of its own, placed by startRow and startColumn, with zeros left
+// out (observed).
 type assembly struct {
 	area   Range
-	cells  map[int][]claim.Cell // by row, counted from 0; in the order of the header
-	hidden map[int]bool
+	at     []int // the columns of the header that rows hold, ascending; nil: all
+	header []claim.Cell
+	rows   map[int]*claim.Row // by number, counted from 1
 }
 
-func assemble(area Range, blocks []*api.GridData) *assembly {
-	a := &assembly{area: area, cells: map[int][]claim.Cell{}, hidden: map[int]bool{}}
+func assemble(area Range, blocks []block, columns []int) *assembly {
+	a := &assembly{area: area, rows: map[int]*claim.Row{}}
+	if columns != nil {
+		a.at = slices.Sorted(slices.Values(columns))
+	}
 	for _, b := range blocks {
-		for i, row := range b.RowData {
-			if row != nil {
-				a.place(int(b.StartRow)+i, int(b.StartColumn), row.Values)
-			}
+		if b.keep != nil {
+			a.at = b.keep
 		}
-		for i, m := range b.RowMetadata {
-			if m != nil && (m.HiddenByUser || m.HiddenByFilter) {
-				a.hidden[int(b.StartRow)+i] = true
-			}
-		}
+	}
+	for _, b := range blocks {
+		a.place(b)
 	}
 	return a
 }
 
-func (a *assembly) place(row, col int, values []*api.CellData) {
-	for i, d := range values {
-		at := col + i - a.area.StartCol
-		if at < 0 || a.area.EndCol != 0 && col+i >= a.area.EndCol {
-			continue
+// place puts one block where it belongs.
+func (a *assembly) place(b block) {
+	left := b.startCol - a.area.StartCol
+	for i, cells := range b.rows {
+		row := b.startRow + i
+		switch {
+		case cells == nil:
+		case row == a.area.StartRow:
+			a.placeHeader(left, cells)
+		case b.keep != nil:
+			a.row(row).Cells = cells
+		default:
+			a.placeRow(a.row(row), left, cells)
 		}
-		if c := toCell(d); c != (claim.Cell{}) {
-			cells := a.cells[row]
-			if len(cells) <= at {
-				cells = append(cells, make([]claim.Cell, at+1-len(cells))...)
-			}
-			cells[at] = c
-			a.cells[row] = cells
+	}
+	for _, i := range b.hidden {
+		a.row(b.startRow + i).Hidden = true
+	}
+	for _, i := range b.dropped {
+		a.row(b.startRow + i).Other = true
+	}
+}
+
+// row is the row at an index, counted from 0.
+func (a *assembly) row(index int) *claim.Row {
+	r, ok := a.rows[index+1]
+	if !ok {
+		r = &claim.Row{Number: index + 1, At: a.at}
+		a.rows[index+1] = r
+	}
+	return r
+}
+
+func (a *assembly) placeHeader(left int, cells []claim.Cell) {
+	for i, c := range cells {
+		if at := left + i; a.inside(at) && c != (claim.Cell{}) {
+			a.header = put(a.header, at, c)
 		}
 	}
 }
 
-// header is the first row of the range without the blank cells at its end. Columns
+func (a *assembly) placeRow(r *claim.Row, left int, cells []claim.Cell) {
+	for i, c := range cells {
+		at, kept := left+i, true
+		if !a.inside(at) || c == (claim.Cell{}) {
+			continue
+		}
+		if a.at != nil {
+			at, kept = slices.BinarySearch(a.at, at)
+		}
+		if kept {
+			r.Cells = put(r.Cells, at, c)
+		}
+	}
+}
+
+// inside reports whether a column, counted from the range's first, lies in the range.
+func (a *assembly) inside(column int) bool {
+	return column >= 0 && (a.area.EndCol == 0 || a.area.StartCol+column < a.area.EndCol)
+}
+
+// put sets a cell, after blank ones where the row is shorter.
+func put(cells []claim.Cell, at int, c claim.Cell) []claim.Cell {
+	if len(cells) <= at {
+		cells = append(cells, make([]claim.Cell, at+1-len(cells))...)
+	}
+	cells[at] = c
+	return cells
+}
+
+// head is the first row of the range without the blank cells at its end. Columns
 // past it have no name, so that nothing in them can be meant.
-func (a *assembly) header() []claim.Cell {
-	cells := a.cells[a.area.StartRow]
+func (a *assembly) head() []claim.Cell {
+	cells := a.header
 	for len(cells) > 0 && cells[len(cells)-1].IsBlank() {
 		cells = cells[:len(cells)-1]
 	}
 	return cells
 }
 
-// row is one row as wide as the header; only the asked columns are kept.
-func (a *assembly) row(number, width int, columns []int) claim.Row {
-	r := claim.Row{Number: number, Hidden: a.hidden[number-1]}
-	cells := a.cells[number-1]
-	if len(cells) == 0 {
-		return r
-	}
-	r.Cells = make([]claim.Cell, width)
-	copy(r.Cells, cells)
-	if columns != nil {
-		for i := range r.Cells {
-			if !slices.Contains(columns, i) {
-				r.Cells[i] = claim.Cell{}
-			}
+// list are the rows that were asked for, or all below the header up to the last that
+// holds something. Blank rows between keep their place. Cells past the header are
+// left out.
+func (a *assembly) list(width int, asked []int) []claim.Row {
+	numbers := a.numbers(asked)
+	out := make([]claim.Row, len(numbers))
+	for i, n := range numbers {
+		out[i] = claim.Row{Number: n, At: a.at}
+		if r, ok := a.rows[n]; ok {
+			out[i] = *r
+		}
+		if cells := out[i].Cells; a.at == nil && len(cells) > width {
+			out[i].Cells = cells[:width]
 		}
 	}
-	return r
-}
-
-// rows are the rows that were asked for, or all below the header up to the last
-// that holds something. Blank rows between keep their place.
-func (a *assembly) rows(width int, ask claim.Ask) []claim.Row {
-	var out []claim.Row
-	for _, number := range a.numbers(ask.Rows) {
-		out = append(out, a.row(number, width, ask.Columns))
-	}
-	if ask.Rows == nil {
+	if asked == nil {
 		for len(out) > 0 && out[len(out)-1].IsBlank() {
 			out = out[:len(out)-1]
 		}
@@ -137,8 +179,8 @@ func (a *assembly) numbers(asked []int) []int {
 		return out
 	}
 	last := 0
-	for i := range a.cells {
-		last = max(last, i+1)
+	for n := range a.rows {
+		last = max(last, n)
 	}
 	for n := a.area.StartRow + 2; n <= last && a.area.below(n); n++ {
 		out = append(out, n)
@@ -147,9 +189,9 @@ func (a *assembly) numbers(asked []int) []int {
 }
 
 // newGrid makes the grid of one tab's answer.
-func newGrid(t claim.Target, area Range, zone string, s *api.Sheet, ask claim.Ask) *claim.Grid {
-	a := assemble(area, s.Data)
-	header := a.header()
+func newGrid(t claim.Target, area Range, zone string, s *tabAnswer, ask claim.Ask) *claim.Grid {
+	a := assemble(area, s.blocks, ask.Columns)
+	header := a.head()
 	g := &claim.Grid{
 		Target:   t,
 		Tab:      claim.Tab{ID: s.Properties.SheetId, Title: s.Properties.Title},
@@ -157,7 +199,7 @@ func newGrid(t claim.Target, area Range, zone string, s *api.Sheet, ask claim.As
 		FirstCol: area.StartCol,
 		FirstRow: area.StartRow + 1,
 		Header:   header,
-		Rows:     a.rows(len(header), ask),
+		Rows:     a.list(len(header), ask.Rows),
 	}
 	if ask.Fence {
 		g.Fence = stamps(s.DeveloperMetadata)

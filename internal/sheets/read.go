@@ -1,8 +1,12 @@
 package sheets
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/url"
 	"slices"
 
 	"google.golang.org/api/googleapi"
@@ -81,19 +85,25 @@ func (c *Client) grid(ctx context.Context, t claim.Target, area Range, ask claim
 		// Data filters take the tab by its id, which is not known yet.
 		list, byURL = []Range{area}, true
 	}
-	fields := googleapi.Field(readFields(ask.Fence))
+	fields := readFields(ask.Fence)
 	var g *claim.Grid
 	began, f := c.read(ctx, call{spreadsheet: t.Spreadsheet, tab: area.Tab}, ask.Fence, func(ctx context.Context) error {
-		var book *api.Spreadsheet
+		a := &bookAnswer{}
+		if ask.Columns == nil && ask.Rows == nil {
+			a.keep = ask.Keep
+		}
 		var err error
 		if byURL {
-			book, err = c.service.Spreadsheets.Get(t.Spreadsheet).Ranges(texts(list)...).Fields(fields).Context(ctx).Do()
+			err = c.get(ctx, t.Spreadsheet, texts(list), fields, a.decode)
 		} else {
 			req := &api.GetSpreadsheetByDataFilterRequest{DataFilters: filters(ask.Tab.ID, list)}
-			book, err = c.service.Spreadsheets.GetByDataFilter(t.Spreadsheet, req).Fields(fields).Context(ctx).Do()
+			var book *api.Spreadsheet
+			if book, err = c.service.Spreadsheets.GetByDataFilter(t.Spreadsheet, req).Fields(googleapi.Field(fields)).Context(ctx).Do(); err == nil {
+				a = answerOf(book)
+			}
 		}
 		if err == nil {
-			g, err = bookGrid(t, area, book, "", ask)
+			g, err = a.grid(t, area, "", ask)
 		}
 		return err
 	})
@@ -118,19 +128,63 @@ func readFields(fence bool) string {
 // a body cut short is.
 var errNoTab = errors.New("the answer of Google Sheets does not hold the tab")
 
-// bookGrid makes the grid of an answer; zone is for one that does not name its own.
-func bookGrid(t claim.Target, area Range, book *api.Spreadsheet, zone string, ask claim.Ask) (*claim.Grid, error) {
+// gridPatience is how many times the limit of a call a grid may take to begin: Google
+// gathers the whole answer first, and gives up itself after 180 s (documented: usage
+// limits).
+const gridPatience = 3
+
+// get asks for ranges of a spreadsheet, as the generated client does, and hands the
+// body over as it comes. Its errors are those of that client.
+func (c *Client) get(ctx context.Context, spreadsheet string, ranges []string, fields string, decode func(io.Reader) error) error {
+	query := url.Values{"ranges": ranges, "fields": {fields}, "alt": {"json"}, "prettyPrint": {"false"}}
+	address := googleapi.ResolveRelative(c.service.BasePath, "v4/spreadsheets/{spreadsheetId}") + "?" + query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	if c.service.UserAgent != "" {
+		req.Header.Set("User-Agent", c.service.UserAgent)
+	}
+	googleapi.Expand(req.URL, map[string]string{"spreadsheetId": spreadsheet})
+	limit := limitOf(ctx)
+	limit.Reset(gridPatience * c.timeout)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer googleapi.CloseBody(resp)
+	if err := googleapi.CheckResponse(resp); err != nil {
+		return err
+	}
+	return decode(arriving{resp.Body, limit, c.timeout})
+}
+
+// answerOf is an answer that the generated client has read.
+func answerOf(book *api.Spreadsheet) *bookAnswer {
+	a := &bookAnswer{}
 	if book == nil {
+		return a
+	}
+	if book.Properties != nil {
+		a.zone = book.Properties.TimeZone
+	}
+	for _, s := range book.Sheets {
+		a.tabs = append(a.tabs, &tabAnswer{Sheet: *s, blocks: blocksOf(s.Data)})
+	}
+	return a
+}
+
+// grid makes the grid of an answer; zone is for one that does not name its own.
+func (a *bookAnswer) grid(t claim.Target, area Range, zone string, ask claim.Ask) (*claim.Grid, error) {
+	sheets := make([]*api.Sheet, len(a.tabs))
+	for i, tab := range a.tabs {
+		sheets[i] = &tab.Sheet
+	}
+	i := slices.Index(sheets, findSheet(sheets, ask.Tab, area.Tab))
+	if i < 0 {
 		return nil, errNoTab
 	}
-	s := findSheet(book.Sheets, ask.Tab, area.Tab)
-	if s == nil {
-		return nil, errNoTab
-	}
-	if book.Properties != nil && book.Properties.TimeZone != "" {
-		zone = book.Properties.TimeZone
-	}
-	return newGrid(t, area, zone, s, ask), nil
+	return newGrid(t, area, cmp.Or(a.zone, zone), a.tabs[i], ask), nil
 }
 
 // withTabs adds the tabs that there are to a failure over a tab that there is not.

@@ -59,7 +59,7 @@ func TestReadIsTriedAgain(t *testing.T) {
 	})
 	t.Run("no answer in time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			if _, tries, took, err := readIn(context.Background(), t, hang, good); err != nil || tries != 2 || took != 31500*time.Millisecond {
+			if _, tries, took, err := readIn(context.Background(), t, hang, good); err != nil || tries != 2 || took != 91500*time.Millisecond {
 				t.Errorf("%d tries in %s: %v", tries, took, err)
 			}
 		})
