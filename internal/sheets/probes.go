@@ -104,7 +104,7 @@ func (s *Scratch) byFilter(ctx context.Context) (*claim.Grid, error) {
 	_, f := s.c.read(ctx, call{spreadsheet: s.Spreadsheet}, false, func(ctx context.Context) error {
 		book, err := s.c.service.Spreadsheets.GetByDataFilter(s.Spreadsheet, req).Fields(googleapi.Field(readFields(true))).Context(ctx).Do()
 		if err == nil {
-			g, err = bookGrid(s.Target, area, book, "", claim.Ask{Tab: &s.Tab, Fence: true})
+			g, err = answerOf(book).grid(s.Target, area, "", claim.Ask{Tab: &s.Tab, Fence: true})
 		}
 		return err
 	})

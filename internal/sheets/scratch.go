@@ -128,10 +128,10 @@ func (s *Scratch) look(ctx context.Context, rows ...int) (cells []string, metada
 		if sheet == nil {
 			return errNoTab
 		}
-		a := assemble(Range{StartCol: probeColumn}, sheet.Data)
+		a := assemble(Range{StartRow: -1, StartCol: probeColumn}, blocksOf(sheet.Data), nil)
 		cells, metadata = nil, map[string]string{}
 		for _, row := range rows {
-			cells = append(cells, claim.Row{Cells: a.cells[row]}.Cell(0).Shown)
+			cells = append(cells, a.row(row).Cell(0).Shown)
 		}
 		for _, m := range sheet.DeveloperMetadata {
 			metadata[m.MetadataKey] = m.MetadataValue
