@@ -152,7 +152,7 @@ func (c *Client) get(ctx context.Context, spreadsheet string, ranges []string, f
 	if err != nil {
 		return err
 	}
-	defer googleapi.CloseBody(resp)
+	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
 	if err := googleapi.CheckResponse(resp); err != nil {
 		return err
 	}
