@@ -166,6 +166,9 @@ func printRun(w io.Writer, d claim.Document) error {
 			if r.Outcome == claim.Unknown {
 				why += "; look for Message-ID " + r.MessageID
 			}
+			if r.Due != nil {
+				why += "; due since " + r.Due.Format(time.RFC3339)
+			}
 			fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\n", r.Row, plain(r.Key), r.Outcome, plain(r.Email), plain(why))
 		}
 		if err := tw.Flush(); err != nil {

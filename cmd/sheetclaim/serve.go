@@ -16,7 +16,8 @@ import (
 )
 
 type serveCmd struct {
-	Listen string `help:"Address of the API, in place of api.listen." placeholder:"HOST:PORT"`
+	Listen  string `help:"Address of the API, in place of api.listen." placeholder:"HOST:PORT"`
+	OnceDue bool   `name:"once-due" help:"No API: run every job whose tick has come since its last one, wait for the ends, and exit as run does. For cron and systemd timers."`
 }
 
 // Run serves until a signal comes, and then stops in good order: the message in
@@ -26,7 +27,12 @@ func (c *serveCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 	if err != nil {
 		return err
 	}
-	if c.Listen != "" {
+	switch {
+	case c.OnceDue && c.Listen != "":
+		return errors.New("--once-due serves nothing: leave --listen out")
+	case c.OnceDue:
+		return m.onceDue(ctx, cfg)
+	case c.Listen != "":
 		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 			return fmt.Errorf("--listen takes HOST:PORT, not %q", c.Listen)
 		}
@@ -55,6 +61,10 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	ticks, err := m.scheduler(ctx, p)
+	if err != nil {
+		return err
+	}
 	l, err := listen(ctx, cfg.API.Listen)
 	if err != nil {
 		return err
@@ -63,7 +73,7 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 		m.Ready(map[string]string{"api": scheme + "://" + l.Addr().String()})
 	}
 	m.log.Info("serving", "address", l.Addr().String(), "scheme", scheme, "jobs", cfg.JobNames(), "version", version)
-	return m.parts(ctx, p, server, l, settled)
+	return m.parts(ctx, p, server, l, ticks, settled)
 }
 
 // serverTLS loads the certificate of the API. Versions before TLS 1.2 are refused
@@ -77,7 +87,7 @@ func serverTLS(t *job.ServerTLS) (*tls.Config, error) {
 }
 
 // parts runs what serves side by side; the first that ends, or ctx, ends all.
-func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Listener, settled <-chan struct{}) error {
+func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Listener, ticks *schedule.Scheduler, settled <-chan struct{}) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	alerts, stopAlerts := context.WithCancel(context.WithoutCancel(ctx))
@@ -87,7 +97,7 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 	last.Go(func() { p.alerts.Run(alerts) })
 	all.Go(func() { defer stop(); errs <- server.Serve(ctx, l) })
 	all.Go(func() { m.recoverOften(ctx, p, settled) })
-	all.Go(func() { defer stop(); errs <- m.scheduler(p).Run(ctx) })
+	all.Go(func() { defer stop(); errs <- ticks.Run(ctx) })
 	<-ctx.Done()
 	p.service.Close() // runs stop; callers that wait for them get their answer
 	all.Wait()
@@ -127,26 +137,6 @@ func (m *Main) recoverOften(ctx context.Context, p *parts, settled <-chan struct
 			return
 		}
 	}
-}
-
-// scheduler starts runs when their schedules say so.
-func (m *Main) scheduler(p *parts) *schedule.Scheduler {
-	s := &schedule.Scheduler{Now: m.Now, Wait: wait, Log: m.log}
-	for _, name := range p.cfg.JobNames() {
-		spec := p.cfg.Jobs[name]
-		if spec.Schedule != "" {
-			s.Entries = append(s.Entries, schedule.Entry{Job: name, Spec: spec.Schedule, Zone: spec.Zone()})
-		}
-	}
-	s.Start = func(ctx context.Context, name, id string) {
-		t, err := p.service.Start(ctx, claim.Request{Job: name, RunID: id})
-		if err != nil {
-			m.log.Error("a scheduled run could not start", "job", name, "run", id, "error", err)
-			return
-		}
-		<-t.Done()
-	}
-	return s
 }
 
 // apiConfig translates the api section. What is settled through the API is told to

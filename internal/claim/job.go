@@ -10,6 +10,18 @@ const (
 	Skip OnDoubt = "skip" // only the doubtful rows are left out
 )
 
+// CatchUp says what becomes of the rows that came due for ticks that were missed.
+type CatchUp string
+
+const (
+	CatchAll    CatchUp = "all"    // they are mailed
+	CatchNewest CatchUp = "newest" // those of the newest missed tick are mailed, the others left
+	CatchNone   CatchUp = "none"   // they are left
+)
+
+// TickPrefix begins the id of each run that a schedule asked for.
+const TickPrefix = "cron-"
+
 // Job is what the method needs to know of a job; internal/job makes it from the
 // configuration.
 type Job struct {
@@ -27,6 +39,11 @@ type Job struct {
 	FirstRunLimit int  // rows that the very first run may mail unconfirmed; 0: off
 	ClaimOnly     bool // it has no message: its rows are only claimed, for callers that do the work
 	SkipHidden    bool // leave rows hidden by hand or by a filter
+	CatchUp       CatchUp
+
+	// Missed answers the ticks of the schedule that came after the one which a run is
+	// named after, and for which it is too late now; nil: no schedule.
+	Missed func(lastRun string, now time.Time) []time.Time
 
 	// Normal brings a key to its Unicode normal form (NFC); nil: keys stay as they are.
 	Normal func(key string) string

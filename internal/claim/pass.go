@@ -38,8 +38,10 @@ type pass struct {
 	pausing   string // why the job rests, once it does
 	warning   string // what a dry run adds to its sentence
 	passedBy  passedBy
-	later     int   // due rows that the limit leaves for the next run
-	show      *show // of a preview; nil in every run
+	later     int        // due rows that the limit leaves for the next run
+	show      *show      // of a preview; nil in every run
+	downtimes []Downtime // whose rows are left
+	backlog   int        // ticks that were missed and are made up for
 }
 
 // held is one row that the run took.

@@ -12,6 +12,7 @@ type fitted struct {
 	job  *Job
 	cols Columns
 	zone *time.Location
+	left []Downtime // rows that came due in them are left
 }
 
 // candidate is a row that is due and whose status cell lets it be claimed.
@@ -166,8 +167,14 @@ func (f *fitted) isDue(c *candidate, now time.Time) (bool, error) {
 	if late < 0 {
 		return false, nil
 	}
-	if f.job.MaxLateness > 0 && late > f.job.MaxLateness && c.status.Kind != StatusResend {
-		return true, fmt.Errorf("due since %s, longer than max_lateness: type resend into the status cell to send it all the same", c.due.In(f.zone).Format(time.RFC3339))
+	const allTheSame = "type resend into the status cell to send it all the same"
+	since := c.due.In(f.zone).Format(time.RFC3339)
+	switch {
+	case c.status.Kind == StatusResend:
+	case f.job.MaxLateness > 0 && late > f.job.MaxLateness:
+		return true, fmt.Errorf("due since %s, longer than max_lateness: %s", since, allTheSame)
+	case c.status.Kind == StatusEmpty && isLeft(f.left, c.due):
+		return true, fmt.Errorf("due since %s, when the service was down, and catch_up is %s: %s", since, f.job.CatchUp, allTheSame)
 	}
 	return true, nil
 }

@@ -29,6 +29,7 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 	if err := p.firstRun(ctx, len(found.candidates)); err != nil {
 		return "", err
 	}
+	p.announce(ctx, len(found.candidates))
 	var keys []string
 	for _, c := range slices.Concat(found.candidates, found.busy) {
 		keys = append(keys, c.key)
@@ -72,6 +73,8 @@ func (p *pass) read(ctx context.Context) error {
 	if err != nil {
 		return err // what was fitted before stays, so that rows can be given back
 	}
+	p.log.Debug("times are read", "zone", f.zone.String(), "spreadsheet_zone", g.Zone)
+	f.left = p.downtimes
 	p.grid, p.fit = g, f
 	return nil
 }
@@ -238,6 +241,10 @@ func (p *pass) hold(c candidate, ch choice, d Draft) {
 	h.Before = p.fit.cols.before(c.row)
 	if p.order.DryRun {
 		h.report.Outcome, h.report.Subject = Would, d.Subject
+		if !c.due.IsZero() {
+			due := c.due.In(p.fit.zone)
+			h.report.Due = &due
+		}
 		if p.show != nil {
 			p.show.drafts[h] = d
 		}

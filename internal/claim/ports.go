@@ -197,6 +197,23 @@ type Ledger interface {
 	Ran(ctx context.Context, job string) (bool, error)
 	// Pause sets the time until which a job starts no run.
 	Pause(ctx context.Context, job string, until time.Time) error
+	// Running answers the runs of a job that have a lease, newest first.
+	Running(ctx context.Context, job string) ([]RunRecord, error)
+	// LastNamed answers the last runs of a job in the order of their ids, among those
+	// that begin with a prefix; the last first.
+	LastNamed(ctx context.Context, job, prefix string, limit int) ([]RunRecord, error)
+	// MissedTicks writes down that ticks were missed. Said again it changes nothing; with
+	// a later end it is the same downtime, which went on.
+	MissedTicks(ctx context.Context, job string, d Downtime) error
+	// Downtimes answers what MissedTicks wrote down for a job, oldest first.
+	Downtimes(ctx context.Context, job string) ([]Downtime, error)
+}
+
+// Downtime is a stretch of time whose ticks made no run. Rows that came due in it,
+// after Began and up to Ended, are left.
+type Downtime struct {
+	Began time.Time // the start of the last run that a tick made
+	Ended time.Time // the last tick that is not made up for
 }
 
 // Book names the memory that a job has of one spreadsheet.

@@ -41,6 +41,9 @@ func (w *Worker) Preview(ctx context.Context, job *Job, r PreviewRequest) (Previ
 	if r.To != "" && p.show.key == "" {
 		return Preview{}, &PreviewError{Fault: PreviewNoRow, Text: "a test needs the key of the row whose message it is: name one"}
 	}
+	if err := p.lookBack(ctx); err != nil {
+		return Preview{}, p.noPreview(ctx, err)
+	}
 	for step := StepPick; step != ""; {
 		var err error
 		if step, err = p.pick(ctx); err != nil {

@@ -77,6 +77,7 @@ type Order struct {
 	DryRun    bool   // touch nothing
 	Confirmed bool   // a person has agreed to a large first run
 	Pickup    Pickup // where a caller fetches the rows that it asked to claim only; nil: they are mailed
+	Tick      bool   // the schedule asked for it
 }
 
 // Carry makes one pass of a job over its sheet. It answers a finished document, but
@@ -96,6 +97,9 @@ func (w *Worker) Carry(ctx context.Context, job *Job, o Order) Document {
 
 // carry goes from step to step until one has no next.
 func (p *pass) carry(ctx context.Context) error {
+	if err := p.lookBack(ctx); err != nil {
+		return err
+	}
 	if until, why := p.notNow(ctx); why != "" {
 		p.doc.Detail = why + " until " + until.Format(time.RFC3339)
 		return nil
@@ -179,6 +183,7 @@ const (
 	causeLedger = "ledger"
 	causeSetup  = "setup"
 	causeDoubt  = "stopped"
+	causeBehind = "overlap"
 )
 
 // stopped ends a run that handled some rows, or could have.

@@ -49,6 +49,7 @@ type RowReport struct {
 	Email     string     `json:"email,omitempty"`
 	Hidden    bool       `json:"hidden,omitempty"`  // by hand or by a filter
 	Subject   string     `json:"subject,omitempty"` // of a dry run
+	Due       *time.Time `json:"due,omitempty"`     // of a dry run: since when it is due, in the job's zone
 	Outcome   Outcome    `json:"outcome,omitempty"` // absent while the row is under way
 	Attempt   int        `json:"attempt,omitempty"`
 	MessageID string     `json:"message_id,omitempty"`
@@ -72,6 +73,7 @@ type Document struct {
 	Step       Step        `json:"step,omitempty"` // while it runs
 	Outcome    RunOutcome  `json:"outcome,omitempty"`
 	Detail     string      `json:"detail"`
+	Behind     string      `json:"behind,omitempty"` // of a tick: the earlier one whose run still goes on
 	StartedAt  time.Time   `json:"started_at"`
 	FinishedAt *time.Time  `json:"finished_at,omitempty"`
 	Counts     Counts      `json:"counts"`
@@ -93,6 +95,7 @@ type RunRequest struct {
 	Instance string // the process that asks
 	Lease    time.Duration
 	Memory   time.Duration
+	Once     bool // a run that claimed nothing keeps its name, too
 }
 
 // RunRecord is a run as the ledger keeps it.
@@ -107,8 +110,8 @@ type RunRecord struct {
 // Runs is the ledger's memory of runs.
 type Runs interface {
 	// Begin starts a run, or answers the one that the name stands for (created false):
-	// one that is running, or one that ended less than Memory ago and pins its name. It
-	// does not compare Params.
+	// one that is running, or one that ended less than Memory ago and pins its name; with
+	// r.Once it need not pin it. It does not compare Params.
 	Begin(ctx context.Context, r RunRequest, now time.Time) (rec RunRecord, created bool, err error)
 	// Save keeps the document of a run as it is now.
 	Save(ctx context.Context, run RunRef, d Document) error

@@ -40,6 +40,7 @@ type Request struct {
 	DryRun     bool
 	Confirmed  bool
 	ClaimOnly  bool // the caller does the work itself: see Ticket.Collect
+	Tick       bool // the schedule asks; such a run keeps its name also when it claimed nothing
 }
 
 // params is what makes a request under the same name another request. What does
@@ -129,7 +130,7 @@ func (s *Service) Start(ctx context.Context, r Request) (*Ticket, error) {
 		return nil, ErrClosing
 	}
 	defer s.wg.Done()
-	req := RunRequest{Job: r.Job, ID: r.RunID, Params: r.params(), Instance: s.Instance, Lease: job.Lease, Memory: s.Memory}
+	req := RunRequest{Job: r.Job, ID: r.RunID, Params: r.params(), Instance: s.Instance, Lease: job.Lease, Memory: s.Memory, Once: r.Tick}
 	rec, created, err := s.Runs.Begin(ctx, req, s.Now())
 	if err != nil {
 		return nil, fmt.Errorf("the ledger could not begin the run: %w", err)
@@ -194,7 +195,7 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 		}
 	}
 	doc := s.carrySafely(ctx, w, job, Order{
-		Run: t.Run, Target: r.Target, Limit: r.Limit, Few: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed, Pickup: t.pickup,
+		Run: t.Run, Target: r.Target, Limit: r.Limit, Few: r.Limit, DryRun: r.DryRun, Confirmed: r.Confirmed, Pickup: t.pickup, Tick: r.Tick,
 	})
 	if err := s.keep(ctx, t.Run, doc); err != nil {
 		s.Log.Error("the end of a run could not be put into the ledger", "job", job.Name, "run", t.Run.ID, "error", err)

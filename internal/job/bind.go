@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/schedule"
 )
 
 // Job makes what the method needs of a job. The target is the job's own; a caller
@@ -39,6 +40,8 @@ func (c *Config) Job(name string) (*claim.Job, error) {
 		FirstRunLimit: s.FirstRunLimit,
 		SkipHidden:    s.SkipHidden,
 		ClaimOnly:     s.ClaimOnly,
+		CatchUp:       s.CatchUp,
+		Missed:        s.missed(),
 		Normal:        norm.NFC.String,
 		Open:          s.open(),
 		Bind: func(header []string, zone *time.Location) (claim.Binding, error) {
@@ -59,6 +62,18 @@ func (s *Spec) open() func(time.Time) (bool, time.Time) {
 	return func(t time.Time) (bool, time.Time) {
 		t = t.In(zone)
 		return s.Window.Contains(t), s.Window.Next(t)
+	}
+}
+
+// missed answers the missed ticks of the schedule as the method asks for them; nil
+// without one.
+func (s *Spec) missed() func(string, time.Time) []time.Time {
+	if s.Schedule == "" {
+		return nil
+	}
+	return func(lastRun string, now time.Time) []time.Time {
+		ticks, _ := schedule.Missed(s.Schedule, s.zone, lastRun, now) // it was read when the file was
+		return ticks
 	}
 }
 

@@ -116,12 +116,6 @@ type Token struct {
 	Jobs      []string `yaml:"jobs"` // nil: all of them
 }
 
-// CatchUp says what becomes of rows that fell due during a downtime.
-type CatchUp string
-
-// CatchAll sends them all; nothing else is built yet.
-const CatchAll CatchUp = "all"
-
 // Spec is one job as the file describes it.
 type Spec struct {
 	Spreadsheet       string        `yaml:"spreadsheet"` // the id; a pasted address is reduced to it
@@ -136,10 +130,10 @@ type Spec struct {
 	OnDoubt           claim.OnDoubt `yaml:"on_doubt"`
 	MaxAttempts       int           `yaml:"max_attempts"`
 	RetryAfter        time.Duration `yaml:"retry_after"`
-	Schedule          string        `yaml:"schedule"`        // five cron fields or @hourly and the like; "": none
+	Schedule          string        `yaml:"schedule"`        // cron, or @every; "": none
 	FirstRunLimit     int           `yaml:"first_run_limit"` // 0: off
 	MaxLateness       time.Duration `yaml:"max_lateness"`    // 0: off
-	CatchUp           CatchUp       `yaml:"catch_up"`
+	CatchUp           claim.CatchUp `yaml:"catch_up"`
 	Window            Window        `yaml:"window"` // outside it nothing is claimed; zero: always open
 	SkipHidden        bool          `yaml:"skip_hidden"`
 	ClaimOnly         bool          `yaml:"claim_only"` // no message: callers claim rows and do the work
@@ -210,7 +204,7 @@ func (s *Spec) setDefaults() {
 	s.MaxAttempts = 3
 	s.RetryAfter = 15 * time.Minute
 	s.FirstRunLimit = 200
-	s.CatchUp = CatchAll
+	s.CatchUp = claim.CatchAll
 }
 
 // File is the path that the configuration was read from.

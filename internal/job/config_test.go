@@ -149,11 +149,14 @@ func TestContractExampleLoads(t *testing.T) {
 	if key := got.Normal("Cafe\u0301"); key != "Café" {
 		t.Errorf("the key is not composed: %q", key)
 	}
-	got.Bind, got.Zone, got.Normal = nil, nil, nil
+	if ticks := got.Missed("cron-20261130T0900Z", time.Date(2026, 11, 30, 9, 16, 0, 0, time.UTC)); len(ticks) != 1 {
+		t.Errorf("missed ticks: %v", ticks)
+	}
+	got.Bind, got.Zone, got.Normal, got.Missed = nil, nil, nil, nil
 	want := &claim.Job{
 		Name: "review-requests", Target: claim.Target{Spreadsheet: "1AbCdEf", Range: "Visits!A1:H"},
 		Delay: 48 * time.Hour, Limit: 50, Wait: 15 * time.Second, Lease: 5 * time.Minute, OnDoubt: claim.Stop,
-		MaxAttempts: 3, RetryAfter: 15 * time.Minute, FirstRunLimit: 200,
+		MaxAttempts: 3, RetryAfter: 15 * time.Minute, FirstRunLimit: 200, CatchUp: claim.CatchAll,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -186,7 +189,7 @@ func TestDefaults(t *testing.T) {
 	want := []any{
 		24 * time.Hour, time.Hour, "127.0.0.1:8080", 240 * time.Second, 587, job.StartTLS, 2,
 		100, 30 * time.Second, 10 * time.Minute, 50, 15 * time.Second, 5 * time.Minute, claim.Stop,
-		3, 15 * time.Minute, 200, time.Duration(0), job.CatchAll, (*time.Location)(nil), true,
+		3, 15 * time.Minute, 200, time.Duration(0), claim.CatchAll, (*time.Location)(nil), true,
 	}
 	for i := range want {
 		if got[i] != want[i] {

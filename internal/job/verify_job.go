@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/schedule"
 )
 
 var (
@@ -127,22 +128,33 @@ func (r *reader) pace(path string, s *Spec, emulated bool) {
 	if s.OnDoubt != claim.Stop && s.OnDoubt != claim.Skip {
 		r.at(path+".on_doubt", "expected stop or skip, found %s", r.show(path+".on_doubt", string(s.OnDoubt)))
 	}
+	r.catchUp(path, s)
+}
+
+// catchUp holds catch_up to what it counts from: ticks that are missed, and times at
+// which rows come due.
+func (r *reader) catchUp(path string, s *Spec) {
+	path += ".catch_up"
 	switch s.CatchUp {
-	case CatchAll:
-	case "newest", "none":
-		r.at(path+".catch_up", "this version supports all only, found %s: use max_lateness to leave old rows alone", r.show(path+".catch_up", string(s.CatchUp)))
+	case claim.CatchAll:
+	case claim.CatchNewest, claim.CatchNone:
+		if s.Schedule == "" {
+			r.at(path, "%s counts the ticks that were missed, and schedule is missing", s.CatchUp)
+		}
+		if s.Columns.Due == "" {
+			r.at(path, "%s goes by when rows came due, and columns.due is missing", s.CatchUp)
+		}
 	default:
-		r.at(path+".catch_up", "expected all, found %s", r.show(path+".catch_up", string(s.CatchUp)))
+		r.at(path, "expected all, newest or none, found %s", r.show(path, string(s.CatchUp)))
 	}
 }
 
 func (r *reader) times(path string, s *Spec) {
 	const hint = "its times of day need a place and timezone is missing: add one such as Europe/Berlin"
 	if s.Schedule != "" {
-		plan, err := ParseSchedule(s.Schedule)
-		if err != nil {
+		if err := schedule.Validate(s.Schedule); err != nil {
 			r.at(path+".schedule", "%v, found %s", err, r.show(path+".schedule", s.Schedule))
-		} else if s.Timezone == "" && !sameInAllZones(plan) {
+		} else if s.Timezone == "" && !schedule.SameInAllZones(s.Schedule) {
 			r.at(path+".schedule", hint)
 		}
 	}

@@ -49,7 +49,7 @@ func (s *DB) Begin(ctx context.Context, r claim.RunRequest, now time.Time) (clai
 			return err
 		}
 		running := last.Document.State == claim.RunRunning
-		if known && (running || last.pins && now.Before(last.endedAt.Add(r.Memory))) {
+		if known && (running || (last.pins || r.Once) && now.Before(last.endedAt.Add(r.Memory))) {
 			rec, created = last.RunRecord, false
 			return nil
 		}
@@ -150,21 +150,21 @@ func (s *DB) Find(ctx context.Context, job, id string) (claim.RunRecord, error) 
 
 // Recent implements claim.Runs.
 func (s *DB) Recent(ctx context.Context, job string, limit int) ([]claim.RunRecord, error) {
-	return s.runs(ctx, "list runs", `WHERE ?1 IN ('', job) ORDER BY seq DESC LIMIT ?2`, job, func(*tx) any { return limit })
+	return s.runs(ctx, "list runs", `WHERE ?1 IN ('', job) ORDER BY seq DESC LIMIT ?2`, func(*tx) []any { return []any{job, limit} })
 }
 
 // Abandoned implements claim.Runs; job "" means all jobs.
 func (s *DB) Abandoned(ctx context.Context, job string) ([]claim.RunRecord, error) {
 	return s.runs(ctx, "list abandoned runs",
-		`WHERE ?1 IN ('', job) AND state = 'running' AND lease_until <= ?2 ORDER BY seq`, job, func(t *tx) any { return stamp(t.now) })
+		`WHERE ?1 IN ('', job) AND state = 'running' AND lease_until <= ?2 ORDER BY seq`, func(t *tx) []any { return []any{job, stamp(t.now)} })
 }
 
-// runs lists runs by a condition of a job and of a second parameter.
-func (s *DB) runs(ctx context.Context, doing, where, job string, second func(*tx) any) ([]claim.RunRecord, error) {
+// runs lists runs by a condition and its parameters.
+func (s *DB) runs(ctx context.Context, doing, where string, args func(*tx) []any) ([]claim.RunRecord, error) {
 	var recs []claim.RunRecord
 	err := s.read(ctx, doing, func(t *tx) error {
 		recs = nil
-		kept, err := list(ctx, t, t.scanRun, `SELECT `+runColumns+` FROM runs `+where, job, second(t))
+		kept, err := list(ctx, t, t.scanRun, `SELECT `+runColumns+` FROM runs `+where, args(t)...)
 		for _, r := range kept {
 			recs = append(recs, r.RunRecord)
 		}

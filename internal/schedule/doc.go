@@ -3,7 +3,7 @@
 // A tick is a moment at which a job's schedule asks for a run. The run is named
 // after the tick (see RunID), so that all instances of the program ask for the
 // same run and the ledger makes it once. Ticks that fall into a run that still
-// goes on are no concern of this package: the ledger and the method see to that.
+// goes on are no concern of this package: the method sees to that.
 //
 // # Schedules
 //
@@ -13,6 +13,12 @@
 // are both restricted, either is enough, as in other crons. "@every 90m" counts
 // from a fixed moment and not from the start of the process, so that all
 // instances agree: "@every 24h" is midnight UTC.
+//
+// # Missed ticks
+//
+// A tick is missed when no run could be started within ten minutes of it. Of the
+// ticks that a process finds missed, the latest is started, unless the job makes up
+// for none. Which rows such a run takes is for the method to say (catch_up).
 //
 // # Summer time
 //

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
 
 // Validate says what is wrong with a schedule, if anything is.
@@ -18,9 +20,7 @@ func Validate(spec string) error {
 
 // Next answers the next n ticks after from, in zone; nil means UTC.
 func Next(spec string, zone *time.Location, from time.Time, n int) ([]time.Time, error) {
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone = zoneOf(zone)
 	p, err := parse(spec, zone)
 	if err != nil {
 		return nil, err
@@ -49,10 +49,75 @@ func Interval(spec string, zone *time.Location, from time.Time) (time.Duration, 
 	return shortest, nil
 }
 
+// TooLate is how late a tick can be and still count as kept: a restart or an update
+// is no downtime.
+const TooLate = 10 * time.Minute
+
+// Missed answers the ticks, in zone, after the one that the run lastRun is named
+// after, whose time is over by more than TooLate; none when lastRun is the name of no
+// tick.
+func Missed(spec string, zone *time.Location, lastRun string, now time.Time) ([]time.Time, error) {
+	zone = zoneOf(zone)
+	p, err := parse(spec, zone)
+	if err != nil {
+		return nil, err
+	}
+	last, ok := Ran(lastRun)
+	if !ok {
+		return nil, nil
+	}
+	var ticks []time.Time
+	for t := p.next(last); !t.IsZero() && now.Sub(t) > TooLate; t = p.next(t) {
+		ticks = append(ticks, t.In(zone))
+	}
+	return ticks, nil
+}
+
+// SameInAllZones reports whether a schedule means the same moments wherever it is
+// read: @every does, and so does one for every hour of every day at minutes that a
+// shift by a quarter of an hour, by which zones differ, leaves alone.
+func SameInAllZones(spec string) bool {
+	p, err := parse(spec, time.UTC)
+	if err != nil {
+		return false
+	}
+	c, ok := p.(calendar)
+	if !ok {
+		return true
+	}
+	const hour = 60
+	mask := uint64(1)<<hour - 1
+	minutes := c.fields.Minute & mask
+	shifted := (minutes<<15 | minutes>>(hour-15)) & mask
+	return minutes == shifted && !c.once && bits.OnesCount64(c.fields.Dom&(1<<32-2)) == 31 &&
+		bits.OnesCount64(c.fields.Month&(1<<13-2)) == 12 && bits.OnesCount64(c.fields.Dow&(1<<7-1)) == 7
+}
+
+// zoneOf makes UTC of nil.
+func zoneOf(zone *time.Location) *time.Location {
+	if zone == nil {
+		return time.UTC
+	}
+	return zone
+}
+
 // RunID names the run of a tick by its minute in UTC: cron-20261130T0905Z. Two
 // ticks of one schedule never fall into the same minute.
 func RunID(tick time.Time) string {
-	return "cron-" + tick.UTC().Format("20060102T1504Z")
+	return claim.TickPrefix + tick.UTC().Format(runIDLayout)
+}
+
+const runIDLayout = "20060102T1504Z"
+
+// Ran answers the end of the minute that a run is named after: up to then all ticks
+// have run. ok is false for the name of a run that no schedule asked for.
+func Ran(runID string) (until time.Time, ok bool) {
+	minute, isTick := strings.CutPrefix(runID, claim.TickPrefix)
+	t, err := time.Parse(runIDLayout, minute)
+	if !isTick || err != nil {
+		return time.Time{}, false
+	}
+	return t.Add(time.Minute - time.Nanosecond), true
 }
 
 // plan is a schedule that has been read.
@@ -66,7 +131,7 @@ func parse(spec string, zone *time.Location) (plan, error) {
 	spec = strings.TrimSpace(spec)
 	// The library takes a zone as part of the schedule, and panics on half of one.
 	if strings.Contains(spec, "TZ=") {
-		return nil, errors.New("expected a schedule without a time zone: it is in the time zone of its job")
+		return nil, errors.New("expected a schedule without a time zone: it is in the time zone of its job, use the key timezone")
 	}
 	read, err := cron.ParseStandard(spec)
 	if err != nil {
@@ -75,7 +140,7 @@ func parse(spec string, zone *time.Location) (plan, error) {
 	switch s := read.(type) {
 	case cron.ConstantDelaySchedule:
 		if s.Delay < time.Minute {
-			return nil, fmt.Errorf("expected at least a minute between runs, found %q", spec)
+			return nil, errors.New("expected at least a minute between runs, which are named after the minute")
 		}
 		return interval(s.Delay), nil
 	case *cron.SpecSchedule:
@@ -83,11 +148,11 @@ func parse(spec string, zone *time.Location) (plan, error) {
 		c := calendar{fields: s, zone: zone, once: !everyHour(s)}
 		// From the start of a leap cycle the library's five years hold every date.
 		if c.next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-			return nil, fmt.Errorf("expected a schedule with a time that comes, found %q", spec)
+			return nil, errors.New("expected a schedule with a time that comes")
 		}
 		return c, nil
 	}
-	return nil, fmt.Errorf("expected a schedule, found %q", spec)
+	return nil, errors.New("expected a schedule")
 }
 
 // everyHour reports whether a schedule names no hours.

@@ -172,3 +172,57 @@ func TestInterval(t *testing.T) {
 		t.Error("nonsense has an interval")
 	}
 }
+
+func TestRan(t *testing.T) {
+	for _, tick := range []string{"2026-11-30T09:05:00Z", "2026-11-30T09:05:30Z"} {
+		until, ok := Ran(RunID(at(t, tick)))
+		if !ok || until.Before(at(t, tick)) || !until.Before(at(t, "2026-11-30T09:06:00Z")) {
+			t.Errorf("%s: until %v, %t", tick, until, ok)
+		}
+	}
+	for _, id := range []string{"4711", "cron-", "cron-4711", "20261130T0905Z", "cron-20261131T0905Z"} {
+		if until, ok := Ran(id); ok {
+			t.Errorf("%s: until %v", id, until)
+		}
+	}
+}
+
+func TestMissed(t *testing.T) {
+	tests := []struct {
+		name, spec, last, now string
+		want                  []string
+	}{
+		{"none", "@hourly", "cron-20261130T0900Z", "2026-11-30T10:10:00Z", nil},
+		{"ten minutes are no downtime", "*/5 * * * *", "cron-20261130T0900Z", "2026-11-30T09:15:00Z", nil},
+		{"more are", "*/5 * * * *", "cron-20261130T0900Z", "2026-11-30T09:15:01Z", []string{"2026-11-30T09:05:00Z"}},
+		{"three days", "0 9 * * *", "cron-20261126T0900Z", "2026-11-29T15:00:00Z", []string{"2026-11-27T09:00:00Z", "2026-11-28T09:00:00Z", "2026-11-29T09:00:00Z"}},
+		{"a tick within a minute is not missed by itself", "@every 90s", "cron-20261130T0901Z", "2026-11-30T09:13:01Z", []string{"2026-11-30T09:03:00Z"}},
+		{"no tick ran", "@hourly", "4711", "2026-11-30T10:10:00Z", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ticks, err := Missed(tt.spec, nil, tt.last, at(t, tt.now))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, tick := range ticks {
+				got = append(got, tick.Format(time.RFC3339))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got  %v\nwant %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSameInAllZones(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"*/5 * * * *": true, "@every 7m": true, "@every 24h": true, "*/15 * * * *": true,
+		"@hourly": false, "*/20 * * * *": false, "0 9 * * *": false, "*/5 * * * mon": false, "*/5 9-17 * * *": false, "nonsense": false,
+	} {
+		if got := SameInAllZones(spec); got != want {
+			t.Errorf("%q: %t", spec, got)
+		}
+	}
+}

@@ -17,6 +17,12 @@ type Entry struct {
 	Job  string
 	Spec string         // see the package comment
 	Zone *time.Location // nil means UTC
+	// Last, when set, is a moment up to which all ticks have run: those between it and
+	// the start of Run count as missed, so that a restart over a tick does not lose it.
+	// Other instances may have started it; its name makes it the same run.
+	Last time.Time
+	// Never says that a missed tick is not made up for.
+	Never bool
 }
 
 // Scheduler starts a run of a job at each tick of its schedule.
@@ -30,10 +36,6 @@ type Scheduler struct {
 	// Start starts a run. Each call has a goroutine of its own and may take its time;
 	// ctx is that of Run.
 	Start func(ctx context.Context, job, runID string)
-	// Since, when set, makes ticks between it and the start of Run count as missed: a
-	// restart over a tick does not lose it. Other instances may have started it; its
-	// name makes it the same run.
-	Since time.Time
 	Now   func() time.Time
 	Wait  func(ctx context.Context, d time.Duration) error
 	Log   *slog.Logger
@@ -41,7 +43,7 @@ type Scheduler struct {
 
 // clock is where one entry's schedule has got to.
 type clock struct {
-	job  string
+	Entry
 	plan plan
 	tick time.Time // the next one; zero if none comes
 }
@@ -56,16 +58,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	var starts sync.WaitGroup
 	defer starts.Wait()
 	for ctx.Err() == nil {
-		now := s.Now()
-		for _, c := range clocks {
-			tick, missed := c.take(now)
-			if tick.IsZero() {
-				continue
-			}
-			id := RunID(tick)
-			s.note(c.job, id, now.Sub(tick), missed)
-			starts.Go(func() { s.Start(ctx, c.job, id) })
-		}
+		s.start(ctx, clocks, &starts)
 		if err := s.Wait(ctx, untilNext(clocks, s.Now())); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("wait for the next scheduled run: %w", err)
 		}
@@ -73,23 +66,51 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	return nil
 }
 
+// Once starts the runs whose tick has come since Last, of each entry the latest, and
+// waits for the calls to Start.
+func (s *Scheduler) Once(ctx context.Context) error {
+	clocks, err := s.clocks()
+	if err != nil {
+		return err
+	}
+	var starts sync.WaitGroup
+	s.start(ctx, clocks, &starts)
+	starts.Wait()
+	return nil
+}
+
+// start starts the runs whose tick has come.
+func (s *Scheduler) start(ctx context.Context, clocks []*clock, starts *sync.WaitGroup) {
+	now := s.Now()
+	for _, c := range clocks {
+		tick, missed := c.take(now)
+		if tick.IsZero() {
+			continue
+		}
+		id, late := RunID(tick), now.Sub(tick)
+		if c.Never && late > TooLate {
+			s.Log.Warn("ticks of the schedule were missed and are not made up for", "job", c.Job, "last", id, "missed", missed+1)
+			continue
+		}
+		s.note(c.Job, id, late, missed)
+		starts.Go(func() { s.Start(ctx, c.Job, id) })
+	}
+}
+
 // clocks reads the entries.
 func (s *Scheduler) clocks() ([]*clock, error) {
-	from := s.Since
-	if from.IsZero() {
-		from = s.Now()
-	}
+	now := s.Now()
 	clocks := make([]*clock, len(s.Entries))
 	for i, e := range s.Entries {
-		zone := e.Zone
-		if zone == nil {
-			zone = time.UTC
-		}
-		p, err := parse(e.Spec, zone)
+		p, err := parse(e.Spec, zoneOf(e.Zone))
 		if err != nil {
 			return nil, fmt.Errorf("schedule of job %q: %w", e.Job, err)
 		}
-		clocks[i] = &clock{job: e.Job, plan: p, tick: p.next(from)}
+		from := e.Last
+		if from.IsZero() {
+			from = now
+		}
+		clocks[i] = &clock{Entry: e, plan: p, tick: p.next(from)}
 	}
 	return clocks, nil
 }

@@ -118,11 +118,34 @@ func TestClockSetBackRepeatsNoTick(t *testing.T) {
 
 func TestRestartOverATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(Entry{Job: "a", Spec: "0 9 * * *"}, Entry{Job: "b", Spec: "0 10 * * *"})
+		last := time.Now()
 		time.Sleep(9*time.Hour + 5*time.Second)
-		b.Since = time.Now().Add(-10 * time.Second)
+		b := newBench(
+			Entry{Job: "a", Spec: "0 9 * * *", Last: last}, Entry{Job: "b", Spec: "0 10 * * *", Last: last}, Entry{Job: "c", Spec: "0 9 * * *"},
+			Entry{Job: "d", Spec: "*/5 * * * *", Last: last, Never: true}, Entry{Job: "e", Spec: "30 8 * * *", Last: last, Never: true},
+		)
 		b.run(t, time.Minute)
-		b.want(t, "a cron-20000101T0900Z")
+		b.want(t, "a cron-20000101T0900Z", "d cron-20000101T0900Z")
+	})
+}
+
+// A command for timers starts what has come and waits for nothing else.
+func TestOnceStartsTheLatestTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		last := time.Now()
+		time.Sleep(3*time.Hour + 59*time.Minute)
+		b := newBench(
+			Entry{Job: "a", Spec: "@hourly", Last: last}, Entry{Job: "b", Spec: "0 4 * * *", Last: last},
+			Entry{Job: "c", Spec: "@every 1h30m", Last: last, Never: true},
+		)
+		if err := b.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.want(t, "a cron-20000101T0300Z")
+		b = newBench(Entry{Job: "a", Spec: "every day"})
+		if err := b.Once(t.Context()); err == nil {
+			t.Error("a schedule that cannot be read was taken")
+		}
 	})
 }
 

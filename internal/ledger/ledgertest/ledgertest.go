@@ -89,6 +89,8 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"run/pause", runPause},
 		{"history/runs", historyRuns},
 		{"history/claims of other tools", historyForeign},
+		{"run/by name", runByName},
+		{"run/downtimes", runDowntimes},
 		{"alerts/per route", alertsPerRoute},
 		{"alerts/retry", alertsRetry},
 		{"alerts/last delivered", alertsLastDelivered},

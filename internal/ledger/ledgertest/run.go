@@ -96,7 +96,12 @@ func runNotPinned(b *bench) {
 	rec, err := b.Find(b.ctx(), "reviews", "4711")
 	b.must(err)
 	b.same("outcome", rec.Document.Outcome, claim.RunNothingDue)
-	rec, created := b.asks("4711")
+	once := request("4711")
+	once.Once = true
+	rec, created, err := b.Begin(b.ctx(), once, b.clock.Now())
+	b.must(err)
+	b.same("created, for one that asks for one run only, and outcome", []any{created, rec.Document.Outcome}, []any{false, claim.RunNothingDue})
+	rec, created = b.asks("4711")
 	b.same("created", created, true)
 	b.same("outcome", rec.Document.Outcome, claim.RunOutcome(""))
 }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/job"
+	"github.com/sheetclaim/sheetclaim/internal/schedule"
+)
+
+// scheduler starts runs when the schedules of the jobs say so.
+func (m *Main) scheduler(ctx context.Context, p *parts) (*schedule.Scheduler, error) {
+	s := &schedule.Scheduler{Now: m.Now, Wait: wait, Log: m.log}
+	s.Start = func(ctx context.Context, name, id string) {
+		t, err := p.service.Start(ctx, claim.Request{Job: name, RunID: id, Tick: true})
+		if err != nil {
+			m.log.Error("a scheduled run could not start", "job", name, "run", id, "error", err)
+			return
+		}
+		<-t.Done()
+	}
+	for _, name := range p.cfg.JobNames() {
+		spec := p.cfg.Jobs[name]
+		if spec.Schedule == "" {
+			continue
+		}
+		last, err := lastTick(ctx, p.ledger, name)
+		if err != nil {
+			return nil, err
+		}
+		s.Entries = append(s.Entries, schedule.Entry{
+			Job: name, Spec: spec.Schedule, Zone: spec.Zone(), Last: last, Never: spec.CatchUp == claim.CatchNone,
+		})
+	}
+	return s, nil
+}
+
+// lastTick answers up to when the ticks of a job have run, by the ledger; zero if none
+// ever has.
+func lastTick(ctx context.Context, l claim.Ledger, name string) (time.Time, error) {
+	const some = 10 // names that look like ticks and are none can only be a few
+	recs, err := l.LastNamed(ctx, name, claim.TickPrefix, some)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, r := range recs {
+		if until, ok := schedule.Ran(r.ID); ok {
+			return until, nil
+		}
+	}
+	return time.Time{}, nil
+}
+
+// onceDue runs every job whose tick has come since its last one, and ends as the
+// worst of the runs did. A stop that is asked for lets them finish in good order.
+func (m *Main) onceDue(ctx context.Context, cfg *job.Config) (err error) {
+	p, err := m.open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	s, err := m.scheduler(ctx, p)
+	if err != nil {
+		return err
+	}
+	if len(s.Entries) == 0 {
+		return errors.New("no job has a schedule: add one, or start runs with sheetclaim run")
+	}
+	for i, e := range s.Entries {
+		if e.Last.IsZero() { // it never ran: a tick of the last day counts
+			s.Entries[i].Last = m.Now().Add(-24 * time.Hour)
+		}
+	}
+	if err := p.service.RecoverAll(ctx); err != nil {
+		m.log.Warn("recovery is not complete", "error", err)
+	}
+	stopped := context.AfterFunc(ctx, p.service.Close)
+	defer stopped()
+	var mu sync.Mutex
+	var worst error
+	none := true
+	s.Start = func(ctx context.Context, name, id string) {
+		line, status := m.tick(ctx, p, name, id)
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(m.Stdout, line)
+		none, worst = false, worse(worst, status)
+	}
+	if err := s.Once(ctx); err != nil {
+		return err
+	}
+	if none {
+		fmt.Fprintln(m.Stdout, "no tick has come since the last run")
+	}
+	m.deliver(ctx, p)
+	return worst
+}
+
+// tick runs one tick, and answers a line about it and its exit status.
+func (m *Main) tick(ctx context.Context, p *parts, name, id string) (line string, status error) {
+	t, err := p.service.Start(ctx, claim.Request{Job: name, RunID: id, Tick: true})
+	if err != nil {
+		return fmt.Sprintf("%s %s: could not start: %v", name, id, err), &statusError{code: exitError}
+	}
+	<-t.Done()
+	d := t.Document()
+	return fmt.Sprintf("%s %s: %s: %s", name, id, d.Outcome, d.Detail), runStatus(d.Outcome)
+}
+
+// worse is the greater of two exit statuses; nil is the least.
+func worse(a, b error) error {
+	var x, y *statusError
+	if errors.As(a, &x) && (!errors.As(b, &y) || x.code >= y.code) {
+		return a
+	}
+	return b
+}
