@@ -16,9 +16,9 @@ func ids(recs []claim.RunRecord) (ids []string) {
 // runByName: ticks are found among other runs, by their names and not by when they
 // began, and those under way are told from those that ended or died.
 func runByName(b *bench) {
-	named := func(job, prefix string, limit int) []string {
+	named := func(job string, limit int) []string {
 		b.Helper()
-		recs, err := b.LastNamed(b.ctx(), job, prefix, limit)
+		recs, err := b.LastNamed(b.ctx(), job, claim.TickPrefix, limit)
 		b.must(err)
 		return ids(recs)
 	}
@@ -28,7 +28,7 @@ func runByName(b *bench) {
 		b.must(err)
 		return ids(recs)
 	}
-	b.same("named at first", named("reviews", "cron-", 9), []string(nil))
+	b.same("named at first", named("reviews", 9), []string(nil))
 	dies := b.begin("cron-2")
 	b.clock.advance(lease / 2)
 	for _, id := range []string{"cron-3", "cron-1", "cron", "cron.9", "crony", "cro", "a"} {
@@ -39,14 +39,14 @@ func runByName(b *bench) {
 	_, _, err := b.Begin(b.ctx(), other, b.clock.Now())
 	b.must(err)
 
-	b.same("named", named("reviews", "cron-", 9), []string{"cron-3", "cron-2", "cron-1"})
-	b.same("the last named", named("reviews", "cron-", 1), []string{"cron-3"})
-	b.same("of another job", named("invoices", "cron-", 9), []string{"cron-8"})
+	b.same("named", named("reviews", 9), []string{"cron-3", "cron-2", "cron-1"})
+	b.same("the last named", named("reviews", 1), []string{"cron-3"})
+	b.same("of another job", named("invoices", 9), []string{"cron-8"})
 	b.same("running", running("reviews"), []string{"a", "cro", "crony", "cron.9", "cron", "cron-1", "cron-3", "cron-2"})
 	b.clock.advance(lease / 2)
 	b.same("running once a lease ended", running("reviews"), []string{"a", "cro", "crony", "cron.9", "cron", "cron-1", "cron-3"})
 	b.must(b.Finish(b.ctx(), dies, claim.Document{}, true))
-	b.same("named when one has ended", named("reviews", "cron-", 2), []string{"cron-3", "cron-2"})
+	b.same("named when one has ended", named("reviews", 2), []string{"cron-3", "cron-2"})
 	b.same("running elsewhere", running("invoices"), []string{"cron-8"})
 }
 
