@@ -52,6 +52,9 @@ type Config struct {
 	// NewRunID names a run whose caller did not; nil: random letters and digits.
 	NewRunID func() string
 
+	// CallbackHosts are the hosts, or host:port, that a callback_url may name.
+	CallbackHosts []string
+
 	MaxWait     time.Duration // a request waits no longer for its run; 0: 240s
 	ReadTimeout time.Duration // in which a request has to arrive, with its body; 0: 30s
 	Grace       time.Duration // for runs to end when the service stops; 0: 20s

@@ -24,6 +24,9 @@ func (s *Server) order(who *caller, req *runRequest, header http.Header) (claim.
 	if order.Limit, err = job.limit(req); err != nil {
 		return claim.Request{}, err
 	}
+	if order.Callback, err = s.callback(req.CallbackURL); err != nil {
+		return claim.Request{}, err
+	}
 	if order.RunID == "" {
 		order.RunID = s.cfg.NewRunID()
 	}

@@ -51,7 +51,7 @@ const (
 	codeRangeRefused   code = "range_not_allowed"
 	codeSheetRefused   code = "spreadsheet_not_allowed"
 	codeLimitRefused   code = "limit_not_allowed"
-	codeNoCallbacks    code = "callback_unsupported"
+	codeCallback       code = "callback_not_allowed"
 	codeRunIDReused    code = "run_id_reused" // the name stands for another request
 	codeNoMail         code = "claim_only"    // the job has no message
 	codeClaimUnknown   code = "claim_unknown" // the run holds no such key
@@ -94,7 +94,7 @@ func (c code) status() int {
 		return http.StatusRequestEntityTooLarge
 	case codeMediaType:
 		return http.StatusUnsupportedMediaType
-	case codeRangeRefused, codeSheetRefused, codeLimitRefused, codeNoCallbacks, codeRunIDReused, codeNoMail, codeRowFault:
+	case codeRangeRefused, codeSheetRefused, codeLimitRefused, codeCallback, codeRunIDReused, codeNoMail, codeRowFault:
 		return http.StatusUnprocessableEntity
 	case codeStopping, codeNotReady, codeLedger, codeRecoveryNeeded:
 		return http.StatusServiceUnavailable

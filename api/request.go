@@ -18,10 +18,11 @@ type runRequest struct {
 	Limit       *int
 	DryRun      bool
 	Confirm     bool
+	CallbackURL *string
 }
 
 // requestFields are the members that a request may have.
-const requestFields = "job, run_id, range, spreadsheet, limit, dry_run, confirm"
+const requestFields = "job, run_id, range, spreadsheet, limit, dry_run, confirm, callback_url"
 
 func parseRunRequest(body []byte) (*runRequest, error) {
 	req := &runRequest{}
@@ -104,7 +105,7 @@ func (r *runRequest) set(name string, value json.RawMessage) error {
 	case "confirm":
 		return take(name, value, "true or false", &r.Confirm)
 	case "callback_url":
-		return refuse(codeNoCallbacks, "this release calls nobody back: leave callback_url out, send Prefer: respond-async and ask the address in Location for the end").at(name)
+		return take(name, value, "a text", &r.CallbackURL)
 	}
 	return refuse(codeFieldUnknown, "a request for a run has no %s: it may have %s", brief(name), requestFields).at(name)
 }

@@ -81,7 +81,7 @@ func TestRequestsThatTheJobDoesNotAllow(t *testing.T) {
 		{`{"limit": 0}`, "limit_not_allowed", "limit", 422, nil},
 		{`{"limit": -5}`, "limit_not_allowed", "limit", 422, nil},
 		{`{"limit": 51}`, "limit_not_allowed", "limit", 422, nil},
-		{`{"callback_url": "https://n8n.internal/x"}`, "callback_unsupported", "callback_url", 422, nil},
+		{`{"callback_url": "https://n8n.internal/x"}`, "callback_not_allowed", "callback_url", 422, nil},
 		{`{"job": "other"}`, "job_unknown", "job", 404, []string{"reviews"}},
 		{`{"job": ""}`, "job_unknown", "job", 404, []string{"reviews"}},
 	}

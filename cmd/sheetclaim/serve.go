@@ -95,6 +95,7 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 	var all, last sync.WaitGroup
 	errs := make(chan error, 2)
 	last.Go(func() { p.alerts.Run(alerts) })
+	last.Go(func() { p.callbacks.Run(alerts) })
 	all.Go(func() { defer stop(); errs <- server.Serve(ctx, l) })
 	all.Go(func() { m.recoverOften(ctx, p, settled) })
 	all.Go(func() { defer stop(); errs <- ticks.Run(ctx) })
@@ -102,6 +103,9 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 	p.service.Close() // runs stop; callers that wait for them get their answer
 	all.Wait()
 	m.deliver(ctx, p)
+	if err := p.callBack(ctx); err != nil {
+		m.log.Warn("callbacks could not be carried out; they are kept for the next start", "error", err)
+	}
 	stopAlerts()
 	last.Wait()
 	m.log.Info("stopped")
@@ -111,6 +115,14 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
+}
+
+// callBack tries once to tell of the runs that ended as the service stopped.
+func (p *parts) callBack(ctx context.Context) error {
+	const patience = 20 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return p.callbacks.Flush(ctx)
 }
 
 // recoverOften settles what dead runs left, and marks what people settled: at once,
@@ -144,7 +156,7 @@ func (m *Main) recoverOften(ctx context.Context, p *parts, settled <-chan struct
 func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 	c := api.Config{
 		Listen: p.cfg.API.Listen, Start: api.Service(p.service), Runs: p.ledger, Preview: p.service, Ready: p.ledger.Ping,
-		Desk: newDesk(p.ledger, p.cfg), MaxWait: p.cfg.API.MaxWait, Log: m.log,
+		Desk: newDesk(p.ledger, p.cfg), MaxWait: p.cfg.API.MaxWait, CallbackHosts: p.cfg.API.CallbackHosts, Log: m.log,
 		Keys: p.ledger.Keys(),
 	}
 	c.Settled = func(string) {

@@ -24,11 +24,12 @@ import (
 
 // parts is the wired program: what serve and run have in common.
 type parts struct {
-	cfg     *job.Config
-	ledger  *ledger.DB
-	mailer  *mailer.SMTP
-	alerts  *alert.Deliverer
-	service *claim.Service
+	cfg       *job.Config
+	ledger    *ledger.DB
+	mailer    *mailer.SMTP
+	alerts    *alert.Deliverer
+	callbacks *alert.Caller
+	service   *claim.Service
 }
 
 // load reads the configuration.
@@ -75,6 +76,10 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 		return nil, err
 	}
 	p.alerts = &alert.Deliverer{Outbox: p.ledger, Routes: routes, RepeatAfter: cfg.Alerts.RepeatAfter, Now: m.Now, Wait: wait, Log: m.log}
+	p.callbacks = &alert.Caller{
+		Book: p.ledger, Report: p.ledger.Report, Secret: cfg.API.CallbackSecret.Reveal(),
+		Client: alert.NewPoster(http.DefaultTransport), Now: m.Now, Wait: wait, Log: m.log,
+	}
 	if client == nil {
 		if client, err = m.newClient(ctx, cfg.Google); err != nil {
 			return nil, err
@@ -101,7 +106,8 @@ func (m *Main) newClient(ctx context.Context, g job.Google) (*sheets.Client, err
 func (m *Main) newService(p *parts, client *sheets.Client, jobs map[string]*claim.Job) *claim.Service {
 	s := &claim.Service{
 		Jobs: jobs, Ledger: p.ledger, Runs: p.ledger, Instance: randomText(12), Memory: p.cfg.RunMemory,
-		Now: m.Now, Wait: wait, Log: m.log, Ended: p.alerts.Kick,
+		Now: m.Now, Wait: wait, Log: m.log, Callbacks: p.ledger,
+		Ended: func() { p.alerts.Kick(); p.callbacks.Kick() },
 		Worker: func() *claim.Worker {
 			sheet, calls := client.Counting()
 			return &claim.Worker{

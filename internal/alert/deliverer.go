@@ -53,7 +53,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 				if _, _, err := d.round(ctx, r, l); err != nil && ctx.Err() == nil {
 					d.Log.Error("alerts could not be read or written in the ledger", "route", r.Name(), "error", err)
 				}
-				d.rest(ctx, l)
+				rest(ctx, l.kick, d.Wait, pollEvery)
 			}
 		})
 	}
@@ -94,18 +94,18 @@ func (d *Deliverer) Flush(ctx context.Context) (delivered, pending int, err erro
 
 // rest waits for the next look or a kick. The time varies, or processes that were
 // started together would look together for ever.
-func (d *Deliverer) rest(ctx context.Context, l *lane) {
+func rest(ctx context.Context, kick <-chan struct{}, wait func(context.Context, time.Duration) error, every time.Duration) {
 	ctx, wake := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-l.kick:
+		case <-kick:
 			wake()
 		case <-ctx.Done():
 		}
 	})
-	pause := pollEvery - rand.N(pollEvery/2) //nolint:gosec // nobody gains by guessing it
-	_ = d.Wait(ctx, pause)                   // an error says that ctx ended: the caller sees to that
+	pause := every - rand.N(every/2) //nolint:gosec // nobody gains by guessing it
+	_ = wait(ctx, pause)             // an error says that ctx ended: the caller sees to that
 	wake()
 	watch.Wait() // or it would swallow a kick that is meant for the next rest
 }

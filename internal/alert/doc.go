@@ -19,6 +19,9 @@
 // like addresses and are needed to find a message. Keys are given as they are,
 // since the answer to an alert needs them, also where a job uses an address as one.
 //
+// A Caller does the same for callbacks, which callers of the API ask for: the document
+// of a run that ended, with the signature of a webhook.
+//
 // # Several processes
 //
 // Processes that share a ledger do not deliver the same alert twice as long as a

@@ -199,10 +199,13 @@ func (d *Deliverer) reserve(ctx context.Context, route string, g *group) (bool, 
 func failures(tries int) int { return (tries + 1) / 2 }
 
 // waitAfter is the time until the next try when n tries had failed before this one.
-func waitAfter(n int) time.Duration {
-	wait := firstWait
-	for ; n > 0 && wait < longestWait; n-- {
+func waitAfter(n int) time.Duration { return backoff(firstWait, longestWait, n) }
+
+// backoff doubles a wait n times, up to the longest.
+func backoff(first, longest time.Duration, n int) time.Duration {
+	wait := first
+	for ; n > 0 && wait < longest; n-- {
 		wait *= 2
 	}
-	return min(wait, longestWait)
+	return min(wait, longest)
 }

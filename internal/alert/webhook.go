@@ -84,12 +84,18 @@ func NewWebhook(address, secret string, transport http.RoundTripper, now func() 
 	}
 	return &Webhook{
 		url: u.String(), host: u.Host, secret: secret, now: now,
-		client: &http.Client{
-			Transport:     transport,
-			Timeout:       postWithin,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		client: NewPoster(transport),
 	}, nil
+}
+
+// NewPoster makes a client for signed posts: 15 seconds for one, and redirects are
+// not followed. A nil transport means http.DefaultTransport.
+func NewPoster(transport http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport:     transport,
+		Timeout:       postWithin,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // Name implements Route.
@@ -104,18 +110,27 @@ func (w *Webhook) Deliver(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
+	if err := post(ctx, w.client, w.url, w.secret, w.now(), body); err != nil {
+		return fmt.Errorf("%v: %w", w, err)
+	}
+	return nil
+}
+
+// post sends a JSON body, signed where there is a secret. Any 2xx is success; its
+// errors do not show the address.
+func post(ctx context.Context, client *http.Client, address, secret string, now time.Time, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("%v: the request cannot be made", w)
+		return errors.New("the request cannot be made")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "sheetclaim")
-	if w.secret != "" {
-		req.Header.Set(SignatureHeader, Sign(w.secret, w.now(), body))
+	if secret != "" {
+		req.Header.Set(SignatureHeader, Sign(secret, now, body))
 	}
-	res, err := w.client.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%v: %w", w, withoutURL(err))
+		return withoutURL(err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, largestReply)) // the status has said it all
@@ -123,9 +138,9 @@ func (w *Webhook) Deliver(ctx context.Context, m Message) error {
 	case 2:
 		return nil
 	case 3:
-		return fmt.Errorf("%v: answered %d, and redirects are not followed: configure the address that it leads to", w, res.StatusCode)
+		return fmt.Errorf("answered %d, and redirects are not followed: name the address that it leads to", res.StatusCode)
 	}
-	return fmt.Errorf("%v: answered %d", w, res.StatusCode)
+	return fmt.Errorf("answered %d", res.StatusCode)
 }
 
 // withoutURL takes the URL out of an error of package net/http.

@@ -22,7 +22,9 @@ type Service struct {
 	Now      func() time.Time
 	Wait     func(ctx context.Context, d time.Duration) error
 	Log      *slog.Logger
-	Ended    func() // called after each run, for whoever delivers its alerts; nil: nobody
+	Ended    func() // called when there may be alerts or callbacks to deliver; nil: nobody
+	// Callbacks keeps whom to tell of the ends of runs; nil: nobody can ask for that.
+	Callbacks Callbacks
 
 	mu      sync.Mutex
 	live    map[int64]*Ticket // runs of this process, by sequence number
@@ -39,8 +41,9 @@ type Request struct {
 	Limit      int    // 0: the job's own
 	DryRun     bool
 	Confirmed  bool
-	ClaimOnly  bool // the caller does the work itself: see Ticket.Collect
-	Tick       bool // the schedule asks; such a run keeps its name also when it claimed nothing
+	ClaimOnly  bool   // the caller does the work itself: see Ticket.Collect
+	Callback   string // whom to tell of the end, once for each address; "": nobody
+	Tick       bool   // the schedule asks; such a run keeps its name also when it claimed nothing
 }
 
 // params is what makes a request under the same name another request. What does
@@ -143,13 +146,16 @@ func (s *Service) Start(ctx context.Context, r Request) (*Ticket, error) {
 			return nil, fmt.Errorf("the ledger could not begin the run: %w", err)
 		}
 	}
-	if created {
-		return s.launch(job, rec, r), nil
-	}
-	if rec.Params != req.Params {
+	if !created && rec.Params != req.Params {
 		return nil, ErrReused
 	}
-	return s.attach(rec), nil
+	var t *Ticket
+	if created {
+		t = s.launch(job, rec, r)
+	} else {
+		t = s.attach(rec)
+	}
+	return t, s.callBack(ctx, rec.RunRef, r.Callback)
 }
 
 // launch carries a run in the background.

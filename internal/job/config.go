@@ -94,7 +94,10 @@ type API struct {
 	Tokens        []Token       `yaml:"tokens"`
 	MaxWait       time.Duration `yaml:"max_wait"`       // a request waits no longer for its run
 	CallbackHosts []string      `yaml:"callback_hosts"` // host or host:port that a callback_url may name
-	TLS           *ServerTLS    `yaml:"tls"`            // nil: the API is served in the clear
+
+	CallbackSecret     Secret     `yaml:"callback_secret"` // "": that of alerts.webhook
+	CallbackSecretFile string     `yaml:"callback_secret_file"`
+	TLS                *ServerTLS `yaml:"tls"` // nil: the API is served in the clear
 	// TrustedProxies are addresses, or ranges of them, that are believed when they say in
 	// X-Forwarded-For who asked.
 	TrustedProxies []string `yaml:"trusted_proxies"`

@@ -94,6 +94,7 @@ c.yaml:1:24: api.tls.cert_file: the file "DIR/none.pem" cannot be read: no such 
 		{"proxies", top, "api: {trusted_proxies: [traefik, 0.0.0.0/0, \"::/0\", 10.0.0.5, 10.0.0.0/8]}\n" + top, `c.yaml:1:25: api.trusted_proxies[0]: expected an address such as 10.0.0.5 or a range such as 10.0.0.0/24, found "traefik"
 c.yaml:1:34: api.trusted_proxies[1]: "0.0.0.0/0" is everybody: name the proxy's own address or range
 c.yaml:1:45: api.trusted_proxies[2]: "::/0" is everybody: name the proxy's own address or range`},
+		{"callbacks without a secret", top, "api: {callback_hosts: [n8n.internal]}\n" + top, "c.yaml:1:7: api.callback_hosts: callbacks are signed, and there is no secret: add callback_secret, or a secret to alerts.webhook"},
 		{"callback to anywhere", top, "api: {callback_hosts: [\"*.example.com\"]}\n" + top, `c.yaml:1:24: api.callback_hosts[0]: expected a host or host:port without a scheme, found "*.example.com"`},
 		{"webhook with a password in the clear", top, "alerts: {webhook: {url: \"http://u:hunter2@hooks.example.com/x\"}}\n" + top, "c.yaml:1:25: alerts.webhook.url: expected https: the address holds a password, which would cross the network in the clear"},
 		{"run memory", top, "run_memory: 1s\n" + top, "c.yaml:1:13: run_memory: expected at least 1m0s, found 1s"},

@@ -205,12 +205,7 @@ func (r *reader) api(c *Config) {
 		r.at("api.listen", "%s can be reached from other machines: add api.tokens, or listen on 127.0.0.1", r.show("api.listen", a.Listen))
 	}
 	r.atLeast("api.max_wait", a.MaxWait, 0)
-	for i, host := range a.CallbackHosts {
-		if host == "" || strings.ContainsAny(host, "/@ \t\r\n*") {
-			path := fmt.Sprintf("api.callback_hosts[%d]", i)
-			r.at(path, "expected a host or host:port without a scheme, found %s", r.show(path, host))
-		}
-	}
+	r.callbacks(c)
 	names, values := map[string]bool{}, map[Secret]bool{}
 	for i, t := range a.Tokens {
 		path := fmt.Sprintf("api.tokens[%d]", i)
@@ -224,6 +219,25 @@ func (r *reader) api(c *Config) {
 		}
 		names[t.Name], values[t.Token] = true, true
 		r.tokenJobs(c, path, t)
+	}
+}
+
+// callbacks checks where run documents may be posted to. They are always signed, since
+// a receiver has no other way to tell them from a stranger's.
+func (r *reader) callbacks(c *Config) {
+	a, wellFormed := &c.API, true
+	for i, host := range a.CallbackHosts {
+		if host == "" || strings.ContainsAny(host, "/@ \t\r\n*") {
+			path := fmt.Sprintf("api.callback_hosts[%d]", i)
+			r.at(path, "expected a host or host:port without a scheme, found %s", r.show(path, host))
+			wellFormed = false
+		}
+	}
+	if a.CallbackSecret == "" && c.Alerts.Webhook != nil {
+		a.CallbackSecret = c.Alerts.Webhook.Secret
+	}
+	if len(a.CallbackHosts) > 0 && a.CallbackSecret == "" && wellFormed {
+		r.at("api.callback_hosts", "callbacks are signed, and there is no secret: add callback_secret, or a secret to alerts.webhook")
 	}
 }
 

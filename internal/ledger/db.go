@@ -16,6 +16,8 @@ var (
 	_ claim.Ledger = (*DB)(nil)
 	_ claim.Runs   = (*DB)(nil)
 	_ claim.Outbox = (*DB)(nil)
+
+	_ claim.Callbacks = (*DB)(nil)
 )
 
 // Options are a ledger's settings. The zero value works.

@@ -19,6 +19,7 @@ type Book interface {
 	claim.Ledger
 	claim.Runs
 	claim.Outbox
+	claim.Callbacks
 	Messages(ctx context.Context, job string) ([]claim.Message, error)
 	Attempts(ctx context.Context, k claim.MessageKey) ([]claim.Attempt, error)
 	Events(ctx context.Context, job string) ([]ledger.Event, error)
@@ -91,6 +92,8 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"history/claims of other tools", historyForeign},
 		{"run/by name", runByName},
 		{"run/downtimes", runDowntimes},
+		{"callbacks/once for each address", callbacksOnce},
+		{"callbacks/tries", callbacksTries},
 		{"alerts/per route", alertsPerRoute},
 		{"alerts/retry", alertsRetry},
 		{"alerts/last delivered", alertsLastDelivered},
