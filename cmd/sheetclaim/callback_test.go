@@ -86,7 +86,9 @@ func TestCallback(t *testing.T) {
 	config := s.secured()
 	s.withCallbacks(config, c)
 	v := s.serve(config)
-	body := func(path string) string { return fmt.Sprintf(`{"run_id": "4711", "callback_url": "%s%s"}`, c.URL, path) }
+	body := func(path string) string {
+		return fmt.Sprintf(`{"run_id": "4711", "callback_url": "%s%s"}`, c.URL, path)
+	}
 	early := v.must(http.StatusAccepted, "POST", "/v1/runs", body("/a"), "Prefer", "respond-async")
 	v.atOnce(body("/a"), body("/a"), body("/b"), `{"run_id": "4711"}`)
 	got := v.must(http.StatusOK, "GET", early.header.Get("Location"), "")
