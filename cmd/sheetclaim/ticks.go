@@ -28,7 +28,7 @@ func (m *Main) scheduler(ctx context.Context, p *parts) (*schedule.Scheduler, er
 		if spec.Schedule == "" {
 			continue
 		}
-		last, err := lastTick(ctx, p.ledger, name)
+		last, err := lastTick(ctx, p.ledger, name, m.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -41,9 +41,9 @@ func (m *Main) scheduler(ctx context.Context, p *parts) (*schedule.Scheduler, er
 
 // lastTick answers up to when the ticks of a job have run, by the ledger; zero if none
 // ever has.
-func lastTick(ctx context.Context, l claim.Ledger, name string) (time.Time, error) {
+func lastTick(ctx context.Context, l claim.Ledger, name string, now time.Time) (time.Time, error) {
 	const some = 10 // names that look like ticks and are none can only be a few
-	recs, err := l.LastNamed(ctx, name, claim.TickPrefix, some)
+	recs, err := l.LastTicks(ctx, name, claim.TickID(now), some)
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -46,7 +46,7 @@ func (p *pass) missed(ctx context.Context) error {
 	if p.job.Missed == nil {
 		return nil
 	}
-	last, err := p.Ledger.LastNamed(ctx, p.job.Name, TickPrefix, 2)
+	last, err := p.Ledger.LastTicks(ctx, p.job.Name, TickID(p.Now()), 2)
 	if err != nil {
 		return err
 	}

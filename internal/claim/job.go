@@ -22,6 +22,12 @@ const (
 // TickPrefix begins the id of each run that a schedule asked for.
 const TickPrefix = "cron-"
 
+// TickLayout is the rest of it: the minute of the tick in UTC.
+const TickLayout = "20060102T1504Z"
+
+// TickID names the run of a tick: cron-20261130T0905Z. Ids are in the order of time.
+func TickID(tick time.Time) string { return TickPrefix + tick.UTC().Format(TickLayout) }
+
 // Job is what the method needs to know of a job; internal/job makes it from the
 // configuration.
 type Job struct {

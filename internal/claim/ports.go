@@ -199,9 +199,10 @@ type Ledger interface {
 	Pause(ctx context.Context, job string, until time.Time) error
 	// Running answers the runs of a job that have a lease, newest first.
 	Running(ctx context.Context, job string) ([]RunRecord, error)
-	// LastNamed answers the last runs of a job in the order of their ids, among those
-	// that begin with a prefix; the last first.
-	LastNamed(ctx context.Context, job, prefix string, limit int) ([]RunRecord, error)
+	// LastTicks answers the last runs of a job in the order of their ids, the last first,
+	// among those whose ids begin with TickPrefix and do not come after upTo. Anybody may
+	// name a run so: the names of the future are not to be mistaken for ticks.
+	LastTicks(ctx context.Context, job, upTo string, limit int) ([]RunRecord, error)
 	// MissedTicks writes down that ticks were missed. Said again it changes nothing; with
 	// a later end it is the same downtime, which went on.
 	MissedTicks(ctx context.Context, job string, d Downtime) error

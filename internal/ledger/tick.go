@@ -12,11 +12,10 @@ func (s *DB) Running(ctx context.Context, job string) ([]claim.RunRecord, error)
 		func(t *tx) []any { return []any{job, stamp(t.now)} })
 }
 
-// LastNamed implements claim.Ledger.
-func (s *DB) LastNamed(ctx context.Context, job, prefix string, limit int) ([]claim.RunRecord, error) {
-	// No run id holds a character above z.
-	return s.runs(ctx, "list runs by name", `WHERE job = ? AND id >= ? AND id < ? ORDER BY id DESC, seq DESC LIMIT ?`,
-		func(*tx) []any { return []any{job, prefix, prefix + "{", limit} })
+// LastTicks implements claim.Ledger.
+func (s *DB) LastTicks(ctx context.Context, job, upTo string, limit int) ([]claim.RunRecord, error) {
+	return s.runs(ctx, "list ticks", `WHERE job = ? AND id >= ? AND id <= ? ORDER BY id DESC, seq DESC LIMIT ?`,
+		func(*tx) []any { return []any{job, claim.TickPrefix, upTo, limit} })
 }
 
 // MissedTicks implements claim.Ledger.

@@ -104,16 +104,14 @@ func zoneOf(zone *time.Location) *time.Location {
 // RunID names the run of a tick by its minute in UTC: cron-20261130T0905Z. Two
 // ticks of one schedule never fall into the same minute.
 func RunID(tick time.Time) string {
-	return claim.TickPrefix + tick.UTC().Format(runIDLayout)
+	return claim.TickID(tick)
 }
-
-const runIDLayout = "20060102T1504Z"
 
 // Ran answers the end of the minute that a run is named after: up to then all ticks
 // have run. ok is false for the name of a run that no schedule asked for.
 func Ran(runID string) (until time.Time, ok bool) {
 	minute, isTick := strings.CutPrefix(runID, claim.TickPrefix)
-	t, err := time.Parse(runIDLayout, minute)
+	t, err := time.Parse(claim.TickLayout, minute)
 	if !isTick || err != nil {
 		return time.Time{}, false
 	}
