@@ -286,7 +286,7 @@ func TestStoppedInMidRun(t *testing.T) {
 	const n, first, second = 40, 4, 3
 	s := newStage(t, dueRows(n))
 	config := s.secured()
-	s.sink.SetRules(smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 100 * time.Millisecond})
+	s.sink.SetRules(smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 400 * time.Millisecond})
 	var stopped time.Time
 	// stopAfter stops when so many messages are there; the last of them is in flight
 	// then: its answer is yet to come.
