@@ -230,7 +230,7 @@ func TestLostRecord(t *testing.T) {
 }
 
 func TestOutboxErrors(t *testing.T) {
-	for _, method := range []string{"Queued", "LastDelivered", "Undelivered"} {
+	for _, method := range []string{"Queued", "LastDelivered", "Reserve"} {
 		synctest.Test(t, func(t *testing.T) {
 			o, r := newOutbox(), &route{name: "email"}
 			o.queue(overlap("1"))

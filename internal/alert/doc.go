@@ -24,13 +24,9 @@
 //
 // # Several processes
 //
-// Processes that share a ledger do not deliver the same alert twice as long as a
-// delivery ends within its reservation of three minutes (see reserve). What remains:
-//
-//   - A process that dies or stands still between a delivery and its record, and a
-//     mail server that answers later than that. Then the alert goes out again, with
-//     the same id if nothing has joined it meanwhile. An alert twice is better than
-//     none.
-//   - Processes that reach for an alert at the same moment may all step back; it is
-//     then three minutes late.
+// Processes that share a ledger reserve an alert in it before they deliver it, for
+// three minutes, and give up a delivery after two. What remains is a process that dies
+// or stands still between a delivery and its record, and a mail server that answers
+// later than that: the alert then goes out again, with the same id if nothing has
+// joined it meanwhile. An alert twice is better than none.
 package alert

@@ -27,6 +27,8 @@ type delivery struct {
 	tries int
 	why   string
 	next  time.Time
+	by    string
+	until time.Time // the end of the reservation
 	at    time.Time
 }
 
@@ -67,7 +69,7 @@ func (o *outbox) Queued(_ context.Context, route string, now time.Time) ([]claim
 	defer o.mu.Unlock()
 	var as []claim.QueuedAlert
 	for _, a := range o.alerts {
-		if d := o.delivery(route, a.Number); d.at.IsZero() && !d.next.After(now) {
+		if d := o.delivery(route, a.Number); d.at.IsZero() && !d.next.After(now) && !d.until.After(now) {
 			a.Tries = d.tries
 			as = append(as, a)
 		}
@@ -87,6 +89,24 @@ func (o *outbox) LastDelivered(_ context.Context, route, job string, kind claim.
 	return last, err
 }
 
+func (o *outbox) Reserve(_ context.Context, route string, numbers []int64, by string, d time.Duration) (bool, error) {
+	err := o.enter("Reserve")
+	defer o.mu.Unlock()
+	if err != nil {
+		return false, err
+	}
+	for _, n := range numbers {
+		if have := o.delivery(route, n); !have.at.IsZero() || have.until.After(time.Now()) {
+			return false, nil
+		}
+	}
+	for _, n := range numbers {
+		have := o.delivery(route, n)
+		have.by, have.until = by, time.Now().Add(d)
+	}
+	return true, nil
+}
+
 func (o *outbox) Delivered(_ context.Context, route string, numbers []int64, now time.Time) error {
 	err := o.enter("Delivered")
 	defer o.mu.Unlock()
@@ -98,12 +118,12 @@ func (o *outbox) Delivered(_ context.Context, route string, numbers []int64, now
 	return err
 }
 
-func (o *outbox) Undelivered(_ context.Context, route string, numbers []int64, why string, next time.Time) error {
+func (o *outbox) Undelivered(_ context.Context, route string, numbers []int64, by, why string, next time.Time) error {
 	err := o.enter("Undelivered")
 	defer o.mu.Unlock()
 	for _, n := range numbers {
-		if d := o.delivery(route, n); err == nil && d.at.IsZero() {
-			d.tries, d.why, d.next = d.tries+1, why, next
+		if d := o.delivery(route, n); err == nil && d.at.IsZero() && d.by == by {
+			d.tries, d.why, d.next, d.until = d.tries+1, why, next, time.Time{}
 		}
 	}
 	return err

@@ -43,7 +43,7 @@ func newMessage(as []claim.QueuedAlert) Message {
 		m.Seen = add(m.Seen, clean(Conceal(a.Seen)))
 		m.Done = add(m.Done, clean(Conceal(a.Done)))
 		m.Todo = add(m.Todo, clean(Conceal(a.Todo)))
-		m.Failures = max(m.Failures, failures(a.Tries))
+		m.Failures = max(m.Failures, a.Tries)
 		for _, row := range a.Rows {
 			row.Detail = clean(Conceal(row.Detail))
 			if !seen[row] {

@@ -24,7 +24,7 @@ func TestMessage(t *testing.T) {
 	again := unknown(3, "B-1002")
 	again.Run = "4712"
 	qs := queued(unknown(2, "B-1001"), again, again)
-	qs[0].Tries = 4
+	qs[0].Tries = 2
 	m := newMessage(qs)
 	if got, want := m.Subject(), "[sheetclaim] reviews: nobody knows whether a message was sent (2 rows)"; got != want {
 		t.Errorf("subject %q, want %q", got, want)

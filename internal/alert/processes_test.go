@@ -46,8 +46,8 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 }
 
-// TestInStep flushes from three processes whose reads and writes fall together. None
-// can tell whether it is alone, so none delivers; the next one does.
+// TestInStep flushes from three processes whose reads and writes fall together: one
+// of them delivers.
 func TestInStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, r := newOutbox(), &route{name: "email"}
@@ -55,10 +55,32 @@ func TestInStep(t *testing.T) {
 		o.queue(overlap("1"))
 		var all sync.WaitGroup
 		for range 3 {
-			all.Go(func() { flush(t, newDeliverer(o, r), 0, 1) })
+			all.Go(func() {
+				if _, _, err := newDeliverer(o, r).Flush(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		all.Wait()
+		equal(t, "deliveries", r.counts(), []int{1})
+	})
+}
+
+// TestDeadInMidDelivery: a reservation of a process that died ends, and what a process
+// that stood still says about its delivery afterwards changes nothing.
+func TestDeadInMidDelivery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, r := newOutbox(), &route{name: "email"}
+		o.queue(overlap("1"))
+		if mine, err := o.Reserve(t.Context(), "email", []int64{1}, "the dead", reservedFor); err != nil || !mine {
+			t.Fatal(mine, err)
+		}
+		flush(t, newDeliverer(o, r), 0, 1)
 		time.Sleep(reservedFor)
+		r.down = func(Message) error {
+			r.down = nil
+			return o.Undelivered(t.Context(), "email", []int64{1}, "the dead", "woke up", time.Now().Add(time.Hour))
+		}
 		flush(t, newDeliverer(o, r), 1, 0)
 	})
 }

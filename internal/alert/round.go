@@ -2,6 +2,7 @@ package alert
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"fmt"
 	"time"
 
@@ -75,16 +76,12 @@ func (d *Deliverer) round(ctx context.Context, r Route, l *lane) (delivered, pen
 		if held {
 			continue
 		}
-		mine, err := d.reserve(ctx, r.Name(), g)
-		if err != nil {
+		mine, ok, err := d.try(ctx, r, g)
+		if err != nil || mine && !ok {
 			return delivered, pending, err
 		}
 		if !mine {
 			continue
-		}
-		ok, err := d.try(ctx, r, g)
-		if !ok || err != nil {
-			return delivered, pending, err
 		}
 		delivered += len(g.due)
 		pending -= len(g.due)
@@ -139,13 +136,19 @@ func (d *Deliverer) held(ctx context.Context, route string, g *group) (bool, err
 	return !last.IsZero() && d.Now().Before(last.Add(d.RepeatAfter)), nil
 }
 
-// try delivers one reserved group, once, and writes down what became of it. The
-// error is the outbox's.
-func (d *Deliverer) try(ctx context.Context, r Route, g *group) (delivered bool, err error) {
-	m := newMessage(g.due)
-	log := d.Log.With("route", r.Name(), "job", m.Job, "run", m.run(), "kind", m.Kind, "cause", m.Cause, "alerts", m.Count, "alert", m.ID)
+// try reserves a group, delivers it once, and writes down what became of it. mine is
+// false when another process is at it. The error is the outbox's.
+func (d *Deliverer) try(ctx context.Context, r Route, g *group) (mine, delivered bool, err error) {
+	// Counted from before the reservation, so that a process that stood still in between
+	// delivers nothing once the reservation has ended.
 	within, cancel := context.WithTimeout(ctx, deliverWithin)
 	defer cancel()
+	by := cryptorand.Text()
+	if mine, err = d.Outbox.Reserve(ctx, r.Name(), g.numbers(), by, reservedFor); err != nil || !mine {
+		return mine, false, err
+	}
+	m := newMessage(g.due)
+	log := d.Log.With("route", r.Name(), "job", m.Job, "run", m.run(), "kind", m.Kind, "cause", m.Cause, "alerts", m.Count, "alert", m.ID)
 	problem := r.Deliver(within, m)
 
 	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
@@ -153,9 +156,9 @@ func (d *Deliverer) try(ctx context.Context, r Route, g *group) (delivered bool,
 	if problem == nil {
 		log.Info("alert delivered")
 		if err := d.Outbox.Delivered(end, r.Name(), g.numbers(), d.Now()); err != nil {
-			return false, fmt.Errorf("alert %s was delivered and will be once more: %w", m.ID, err)
+			return true, false, fmt.Errorf("alert %s was delivered and will be once more: %w", m.ID, err)
 		}
-		return true, nil
+		return true, true, nil
 	}
 	next := d.Now()
 	if ctx.Err() == nil { // the end of the program is no failure of the route
@@ -163,40 +166,8 @@ func (d *Deliverer) try(ctx context.Context, r Route, g *group) (delivered bool,
 	}
 	why := clean(Conceal(problem.Error()))
 	log.Warn("alert not delivered; it is kept", "next", next, "error", why)
-	return false, d.Outbox.Undelivered(end, r.Name(), g.numbers(), why, next)
+	return true, false, d.Outbox.Undelivered(end, r.Name(), g.numbers(), by, why, next)
 }
-
-// reserve makes sure that no other process delivers the group at the same time. The
-// outbox has no lock, but it counts: a failure is written down in advance, and its
-// count read back. Of those that began with the same count only one can read back
-// one more. The others leave the alerts alone until the reservation ends; so do all
-// when the reads of several fell between the writes, for nobody can tell then
-// whether somebody has won.
-func (d *Deliverer) reserve(ctx context.Context, route string, g *group) (bool, error) {
-	now := d.Now()
-	if err := d.Outbox.Undelivered(ctx, route, g.numbers(), "being delivered", now.Add(reservedFor)); err != nil {
-		return false, err
-	}
-	after, err := d.Outbox.Queued(ctx, route, now.Add(everything))
-	if err != nil {
-		return false, err
-	}
-	tries := map[int64]int{}
-	for _, a := range after {
-		tries[a.Number] = a.Tries
-	}
-	for _, a := range g.due {
-		if tries[a.Number] != a.Tries+1 { // 0 when it has been delivered meanwhile
-			d.Log.Debug("another process is at this alert", "route", route, "job", g.job, "kind", g.kind, "cause", g.cause)
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// failures is how many deliveries failed, from the outbox's count, in which each of
-// them has its reservation, too.
-func failures(tries int) int { return (tries + 1) / 2 }
 
 // waitAfter is the time until the next try when n tries had failed before this one.
 func waitAfter(n int) time.Duration { return backoff(firstWait, longestWait, n) }

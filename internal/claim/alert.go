@@ -54,13 +54,18 @@ type QueuedAlert struct {
 // "webhook").
 type Outbox interface {
 	// Queued answers what is still to be delivered on a route and whose next try has
-	// come, oldest first.
+	// come, oldest first. What somebody has reserved comes when that ends.
 	Queued(ctx context.Context, route string, now time.Time) ([]QueuedAlert, error)
 	// LastDelivered answers when an alert of this job, kind and cause last went out on a
 	// route; zero if never.
 	LastDelivered(ctx context.Context, route, job string, kind AlertKind, cause string) (time.Time, error)
+	// Reserve gives these alerts to one deliverer for a time, by the ledger's own clock:
+	// all of them, or false when one has been delivered or is another's. by names the
+	// reservation.
+	Reserve(ctx context.Context, route string, numbers []int64, by string, d time.Duration) (bool, error)
 	// Delivered writes down that these went out on a route.
 	Delivered(ctx context.Context, route string, numbers []int64, now time.Time) error
-	// Undelivered writes down a failed delivery and when to try again.
-	Undelivered(ctx context.Context, route string, numbers []int64, why string, next time.Time) error
+	// Undelivered writes down a failed delivery and when to try again, and ends its
+	// reservation. It changes nothing of what another has reserved since.
+	Undelivered(ctx context.Context, route string, numbers []int64, by, why string, next time.Time) error
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -85,7 +86,8 @@ func (s *DB) Queued(ctx context.Context, route string, now time.Time) ([]claim.Q
 	err := s.read(ctx, "list alerts for "+route, func(t *tx) (err error) {
 		as, err = list(ctx, t, scanAlert, `SELECT `+alertColumns+`, d.tries
 			FROM deliveries d JOIN alerts a ON a.number = d.alert
-			WHERE d.route = ? AND d.delivered_at = '' AND d.next_try <= ? ORDER BY a.number`, route, stamp(now))
+			WHERE d.route = ?1 AND d.delivered_at = '' AND d.next_try <= ?2 AND d.reserved_until <= ?2
+			ORDER BY a.number`, route, stamp(now))
 		return err
 	})
 	return as, err
@@ -102,27 +104,49 @@ func (s *DB) LastDelivered(ctx context.Context, route, job string, kind claim.Al
 	return last, err
 }
 
+// errTaken ends a reservation that did not get all it wanted.
+var errTaken = errors.New("another delivery has some of these alerts")
+
+// Reserve implements claim.Outbox.
+func (s *DB) Reserve(ctx context.Context, route string, numbers []int64, by string, d time.Duration) (bool, error) {
+	err := s.write(ctx, "reserve alerts on "+route, func(t *tx) error {
+		n, err := t.deliveries(ctx, route, numbers, `reserved_by = ?, reserved_until = ?`, `reserved_until <= ?`,
+			by, stamp(t.now.Add(d)), stamp(t.now))
+		if err == nil && n != int64(len(numbers)) {
+			err = errTaken
+		}
+		return err
+	})
+	if errors.Is(err, errTaken) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Delivered implements claim.Outbox.
 func (s *DB) Delivered(ctx context.Context, route string, numbers []int64, now time.Time) error {
-	return s.deliveries(ctx, "write down a delivery on "+route, route, numbers, `delivered_at = ?`, stamp(now))
+	return s.write(ctx, "write down a delivery on "+route, func(t *tx) error {
+		_, err := t.deliveries(ctx, route, numbers, `delivered_at = ?`, `TRUE`, stamp(now))
+		return err
+	})
 }
 
 // Undelivered implements claim.Outbox.
-func (s *DB) Undelivered(ctx context.Context, route string, numbers []int64, why string, next time.Time) error {
-	return s.deliveries(ctx, "write down a failed delivery on "+route, route, numbers,
-		`tries = tries + 1, problem = ?, next_try = ?`, why, stamp(next))
-}
-
-// deliveries changes deliveries that are still due; one that went out stays so.
-func (s *DB) deliveries(ctx context.Context, doing, route string, numbers []int64, set string, args ...any) error {
-	wanted, err := s.engine.array(numbers)
-	if err != nil {
-		return err
-	}
-	return s.write(ctx, doing, func(t *tx) error {
-		_, err := t.change(ctx, `UPDATE deliveries SET `+set+`
-			WHERE route = ? AND delivered_at = '' AND `+s.engine.oneOf(`alert`),
-			append(args, route, wanted)...)
+func (s *DB) Undelivered(ctx context.Context, route string, numbers []int64, by, why string, next time.Time) error {
+	return s.write(ctx, "write down a failed delivery on "+route, func(t *tx) error {
+		_, err := t.deliveries(ctx, route, numbers, `tries = tries + 1, problem = ?, next_try = ?, reserved_until = ''`, `reserved_by = ?`,
+			why, stamp(next), by)
 		return err
 	})
+}
+
+// deliveries changes deliveries that are still due and meet a condition; one that went
+// out stays so. args are those of set and then of the condition.
+func (t *tx) deliveries(ctx context.Context, route string, numbers []int64, set, condition string, args ...any) (int64, error) {
+	wanted, err := t.engine.array(numbers)
+	if err != nil {
+		return 0, err
+	}
+	return t.change(ctx, `UPDATE deliveries SET `+set+` WHERE `+condition+`
+		AND route = ? AND delivered_at = '' AND `+t.engine.oneOf(`alert`), append(args, route, wanted)...)
 }

@@ -1,6 +1,8 @@
 package ledgertest
 
 import (
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
@@ -52,7 +54,8 @@ func alertsRetry(b *bench) {
 	b.report(run, "login")
 	_, numbers := b.queued("email")
 	next := b.clock.Now().Add(time.Minute)
-	b.must(b.Undelivered(b.ctx(), "email", numbers, "connection refused", next))
+	b.reserves("email", numbers, "one")
+	b.must(b.Undelivered(b.ctx(), "email", numbers, "one", "connection refused", next))
 	causes, _ := b.queued("email")
 	b.same("queued before the next try", causes, []string(nil))
 	causes, _ = b.queued("webhook")
@@ -65,9 +68,61 @@ func alertsRetry(b *bench) {
 	b.same("tries", as[0].Tries, 1)
 
 	b.must(b.Delivered(b.ctx(), "email", numbers, b.clock.Now()))
-	b.must(b.Undelivered(b.ctx(), "email", numbers, "too late", b.clock.Now()))
+	b.must(b.Undelivered(b.ctx(), "email", numbers, "one", "too late", b.clock.Now()))
 	causes, _ = b.queued("email")
 	b.same("queued once delivered", causes, []string(nil))
+}
+
+// reserves reserves alerts that must be free, for a minute.
+func (b *bench) reserves(route string, numbers []int64, by string) {
+	b.Helper()
+	mine, err := b.Reserve(b.ctx(), route, numbers, by, time.Minute)
+	b.must(err)
+	b.same("reserved by "+by, mine, true)
+}
+
+// alertsReserve: no two deliver an alert at once, and the reservation of a deliverer
+// that died ends.
+func alertsReserve(b *bench) {
+	run := b.begin("1")
+	b.report(run, "login")
+	b.report(run, "quota")
+	_, numbers := b.queued("email")
+	b.reserves("email", numbers[:1], "one")
+	b.reserves("webhook", numbers, "two")
+	mine, err := b.Reserve(b.ctx(), "email", numbers, "two", time.Minute)
+	b.must(err)
+	b.same("reserved with one that is another's", mine, false)
+	causes, _ := b.queued("email")
+	b.same("due", causes, []string{"quota"})
+	b.must(b.Undelivered(b.ctx(), "email", numbers[:1], "two", "not mine", b.clock.Now().Add(time.Hour)))
+
+	b.clock.advance(time.Minute) // the first one died
+	b.reserves("email", numbers, "two")
+	b.must(b.Undelivered(b.ctx(), "email", numbers, "one", "woke up", b.clock.Now().Add(time.Hour)))
+	b.must(b.Undelivered(b.ctx(), "email", numbers[1:], "two", "connection refused", b.clock.Now()))
+	causes, _ = b.queued("email")
+	b.same("due after a failure", causes, []string{"quota"})
+	b.must(b.Delivered(b.ctx(), "email", numbers, b.clock.Now()))
+	mine, err = b.Reserve(b.ctx(), "email", numbers[1:], "three", time.Minute)
+	b.must(err)
+	b.same("reserved once delivered", mine, false)
+}
+
+// alertsReserveRace: of many that ask for the same alerts at once one gets them.
+func alertsReserveRace(b *bench) {
+	b.report(b.begin("1"), "login")
+	_, numbers := b.queued("email")
+	var won atomic.Int32
+	race(12, func(i int) {
+		mine, err := b.Reserve(b.ctx(), "email", numbers, fmt.Sprint(i), time.Minute)
+		if err != nil {
+			b.Error(err)
+		} else if mine {
+			won.Add(1)
+		}
+	})
+	b.same("reserved", won.Load(), int32(1))
 }
 
 func alertsLastDelivered(b *bench) {

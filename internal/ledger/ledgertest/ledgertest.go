@@ -96,6 +96,8 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"callbacks/tries", callbacksTries},
 		{"alerts/per route", alertsPerRoute},
 		{"alerts/retry", alertsRetry},
+		{"alerts/reserve", alertsReserve},
+		{"alerts/reserve race", alertsReserveRace},
 		{"alerts/last delivered", alertsLastDelivered},
 		{"alerts/report once", alertsOnce},
 		{"keys/claimed", keyClaimed},

@@ -143,6 +143,8 @@ CREATE TABLE deliveries (
   next_try     text COLLATE "C" NOT NULL DEFAULT '',
   problem      text NOT NULL DEFAULT '',
   delivered_at text COLLATE "C" NOT NULL DEFAULT '',
+  reserved_by    text NOT NULL DEFAULT '', -- by which delivery, so that no two deliver at once
+  reserved_until text COLLATE "C" NOT NULL DEFAULT '',
   PRIMARY KEY (alert, route)
 );
 CREATE INDEX deliveries_due ON deliveries (route, next_try) WHERE delivered_at = '';

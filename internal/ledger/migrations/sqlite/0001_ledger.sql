@@ -144,6 +144,8 @@ CREATE TABLE deliveries (
   next_try     TEXT    NOT NULL DEFAULT '',
   problem      TEXT    NOT NULL DEFAULT '',
   delivered_at TEXT    NOT NULL DEFAULT '',
+  reserved_by    TEXT NOT NULL DEFAULT '', -- by which delivery, so that no two deliver at once
+  reserved_until TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (alert, route)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_due ON deliveries (route, next_try) WHERE delivered_at = '';
