@@ -245,7 +245,7 @@ func newDesk(l *ledger.DB, cfg *job.Config) desk {
 
 // openDesk opens the ledger alone.
 func (m *Main) openDesk(ctx context.Context, cfg *job.Config) (desk, error) {
-	l, err := ledger.OpenURL(ctx, cfg.Ledger.Reveal(), ledger.Options{Now: m.Now})
+	l, err := ledger.OpenURL(ctx, cfg.Ledger.Reveal(), ledger.Options{})
 	if err != nil {
 		return desk{}, err
 	}

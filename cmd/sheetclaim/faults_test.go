@@ -165,8 +165,8 @@ func TestSetUpFaults(t *testing.T) {
 			s.file("one.db", strings.Repeat("not a database\n", 500))
 		}, false, []string{"open ledger", "one.db", "expected a SQLite database", "name another file"}},
 		{"ledger in Postgres", func(s *stage, config string) {
-			s.edit(config, "sqlite:one.db", "postgres://bob:"+mailPassword+"@db.example/mail")
-		}, false, []string{"ledger: ", "SQLite only", "write sqlite:FILE"}},
+			s.edit(config, "sqlite:one.db", "postgres://bob:"+mailPassword+"@127.0.0.1:1/mail")
+		}, false, []string{"open ledger postgres://bob@127.0.0.1:1/mail", "cannot be reached", "host, port and sslmode"}},
 		{"mail server refuses the connection", func(s *stage, _ string) {
 			s.sink.Close()
 		}, true, []string{"connection refused", "check smtp.host and smtp.port"}},

@@ -72,7 +72,7 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 	for i, r := range routes {
 		names[i] = r.Name()
 	}
-	if p.ledger, err = ledger.OpenURL(ctx, cfg.Ledger.Reveal(), ledger.Options{Now: m.Now, Routes: names}); err != nil {
+	if p.ledger, err = ledger.OpenURL(ctx, cfg.Ledger.Reveal(), ledger.Options{Routes: names}); err != nil {
 		return nil, err
 	}
 	p.alerts = &alert.Deliverer{Outbox: p.ledger, Routes: routes, RepeatAfter: cfg.Alerts.RepeatAfter, Now: m.Now, Wait: wait, Log: m.log}

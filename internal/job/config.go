@@ -15,13 +15,14 @@ import (
 // Config is the whole configuration file, checked and complete: defaults are filled
 // in, secrets read, paths absolute.
 type Config struct {
-	Ledger    Secret           `yaml:"ledger"` // sqlite:PATH or postgres://…; the latter may hold a password
-	Google    Google           `yaml:"google"`
-	SMTP      *SMTP            `yaml:"smtp"` // nil when no job and no alert needs it
-	Alerts    Alerts           `yaml:"alerts"`
-	API       API              `yaml:"api"`
-	RunMemory time.Duration    `yaml:"run_memory"` // how long (job, run id) names one run
-	Jobs      map[string]*Spec `yaml:"jobs"`
+	Ledger     Secret           `yaml:"ledger"`      // sqlite:PATH or postgres://…; the latter may hold a password
+	LedgerFile string           `yaml:"ledger_file"` // a file that holds the value of ledger
+	Google     Google           `yaml:"google"`
+	SMTP       *SMTP            `yaml:"smtp"` // nil when no job and no alert needs it
+	Alerts     Alerts           `yaml:"alerts"`
+	API        API              `yaml:"api"`
+	RunMemory  time.Duration    `yaml:"run_memory"` // how long (job, run id) names one run
+	Jobs       map[string]*Spec `yaml:"jobs"`
 
 	file string
 }

@@ -116,8 +116,7 @@ func compareDefault(t *testing.T, at string, field reflect.Value, p *schema) {
 	}
 }
 
-// TestEverySecretHasAFile holds the rule that a secret need not stand in the file. A
-// ledger's password can come from the environment or from Postgres's own files.
+// TestEverySecretHasAFile holds the rule that a secret need not stand in the file.
 func TestEverySecretHasAFile(t *testing.T) {
 	var walk func(typ reflect.Type)
 	walk = func(typ reflect.Type) {
@@ -131,7 +130,7 @@ func TestEverySecretHasAFile(t *testing.T) {
 		for f := range typ.Fields() {
 			key := f.Tag.Get("yaml")
 			keys = append(keys, key)
-			if f.Type == reflect.TypeFor[job.Secret]() && key != "ledger" {
+			if f.Type == reflect.TypeFor[job.Secret]() {
 				secrets = append(secrets, key)
 			}
 			if key != "" {

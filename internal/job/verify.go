@@ -30,17 +30,24 @@ func (r *reader) verify(c *Config) {
 func (r *reader) ledger(c *Config) {
 	// The value is not shown: it may hold a password.
 	dsn := c.Ledger.Reveal()
+	key := "ledger"
+	if c.LedgerFile != "" {
+		key = "ledger_file"
+	}
 	file, isFile := strings.CutPrefix(dsn, "sqlite:")
 	file = strings.TrimPrefix(file, "//") // as in sqlite:///var/lib/sheetclaim.db
 	switch {
 	case isFile && strings.Contains(file, ":memory:"):
-		r.at("ledger", "a ledger in memory forgets what was sent, name a file")
+		r.at(key, "a ledger in memory forgets what was sent, name a file")
 	case isFile && file != "":
 		c.Ledger = Secret("sqlite:" + r.absolute(file))
 	case strings.HasPrefix(dsn, "postgres://"), strings.HasPrefix(dsn, "postgresql://"):
-		r.at("ledger", "this version keeps its ledger in SQLite only, write sqlite:FILE")
+		if _, err := url.Parse(dsn); err != nil {
+			r.at(key, "the address cannot be read, expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, "+
+				"where signs like @ : / ? # %% and blanks in user or password are written as %%40 and so on")
+		}
 	default:
-		r.at("ledger", "expected sqlite:FILE")
+		r.at(key, "expected sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE")
 	}
 }
 
