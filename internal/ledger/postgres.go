@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -94,6 +96,10 @@ func parseAddress(address string) (*pgxpool.Config, string, error) {
 	}
 	c.RuntimeParams["search_path"] = schema
 	maps.Copy(c.RuntimeParams, sessionSettings)
+	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		c.RuntimeParams["sheetclaim.connection"] = rand.Text()
+		return nil
+	}
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "sheetclaim"
 	}
@@ -125,6 +131,9 @@ func (s *DB) prepareServer(ctx context.Context, newID func() string) (from int, 
 	if s.id, err = t.identify(ctx, newID); err != nil {
 		return 0, err
 	}
+	if _, err := t.ExecContext(ctx, `DELETE FROM connections WHERE used_at < now() - interval '1 day'`); err != nil {
+		return 0, err
+	}
 	return from, begun.Commit()
 }
 
@@ -143,14 +152,18 @@ func (e *postgresEngine) options(write bool) *sql.TxOptions {
 	return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 }
 
-// started reads the time when the transaction's view of the ledger is taken, and the
-// number by which its fate can be asked for. now() would be the same on a server that
-// begins at once; clock_timestamp() is right on one that was busy, too.
+// started reads the time when the transaction's view of the ledger is taken; now()
+// would be that of its begin. A writer leaves a token in the row of its connection, by
+// which its fate can be told.
 func (e *postgresEngine) started(ctx context.Context, t *tx, write bool) (now time.Time, err error) {
 	if !write {
-		return now, t.QueryRowContext(ctx, `SELECT clock_timestamp()`).Scan(&now)
+		err = t.QueryRowContext(ctx, `SELECT clock_timestamp()`).Scan(&now)
+		return now, err
 	}
-	err = t.QueryRowContext(ctx, `SELECT clock_timestamp(), pg_current_xact_id()::text`).Scan(&now, &t.id)
+	t.token = rand.Text()
+	err = t.QueryRowContext(ctx, `INSERT INTO connections (name, token) VALUES (current_setting('sheetclaim.connection'), ?)
+		ON CONFLICT (name) DO UPDATE SET token = excluded.token, used_at = now()
+		RETURNING clock_timestamp(), pg_current_xact_id()::text`, t.token).Scan(&now, &t.number)
 	return now, err
 }
 

@@ -40,7 +40,7 @@ func (e *postgresEngine) attempt(ctx context.Context, once func(context.Context)
 		var open *commitError
 		switch {
 		case errors.As(err, &open) && sqlState(err) == "":
-			done, unclear := e.fate(ctx, open.id, limit)
+			done, unclear := e.fate(ctx, open, limit)
 			if unclear != nil {
 				return fmt.Errorf("the answer to the commit was lost, and whether it was carried out cannot be told: %w", errors.Join(err, unclear))
 			}
@@ -62,23 +62,33 @@ func try(ctx context.Context, once func(context.Context) error) error {
 	return once(ctx)
 }
 
-// fate answers whether a transaction whose commit got no answer was carried out.
-func (e *postgresEngine) fate(ctx context.Context, id string, limit time.Time) (committed bool, err error) {
-	if id == "" {
+// fate answers whether a transaction whose commit got no answer was carried out. A
+// server that crashed gives numbers out again that it had not yet written down: so
+// "committed" may be said of another transaction, and the token decides.
+func (e *postgresEngine) fate(ctx context.Context, open *commitError, limit time.Time) (committed bool, err error) {
+	if open.number == "" {
 		return false, nil // it only read
 	}
+	const askedTooEarly = "22023" // a number that the server has not given out since it crashed
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		var status sql.NullString // NULL: so old that nobody remembers
 		err = try(ctx, func(ctx context.Context) error {
-			return e.db.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8)`, id).Scan(&status)
+			err := e.db.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8)`, open.number).Scan(&status)
+			if err != nil || status.String != "committed" {
+				return err
+			}
+			// A statement of its own, since one sees nothing that was committed after its begin.
+			return e.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM connections WHERE token = $1)`, open.token).Scan(&committed)
 		})
 		switch {
 		case err == nil && (status.String == "committed" || status.String == "aborted"):
-			return status.String == "committed", nil
+			return committed, nil
+		case sqlState(err) == askedTooEarly:
+			return false, nil
 		case err != nil && !passing(err):
 			return false, err
 		case time.Now().After(limit), rest(ctx, pause) != nil:
-			return false, errors.Join(err, fmt.Errorf("transaction %s was still under way", id))
+			return false, errors.Join(err, fmt.Errorf("transaction %s was still under way", open.number))
 		}
 	}
 }
@@ -117,7 +127,7 @@ func disconnected(err error) bool {
 	var network net.Error
 	var connect *pgconn.ConnectError
 	for _, known := range []error{
-		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.DeadlineExceeded,
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, pgconn.ErrConnClosed, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, known) {
 			return true

@@ -3,14 +3,18 @@
 package ledger_test
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/ledger"
 	"github.com/sheetclaim/sheetclaim/internal/ledger/ledgertest"
 	"github.com/sheetclaim/sheetclaim/internal/pgtest"
@@ -99,5 +103,85 @@ func TestPostgresOpenedAtOnce(t *testing.T) {
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) != 1 || ids[0] == "" {
 		t.Errorf("ids %q of one ledger", ids)
+	}
+}
+
+// TestPostgresRestart: a server that is killed and starts again under a ledger in use
+// costs time and nothing else. What was answered is there, and what a transaction
+// that was cut off has done is known.
+func TestPostgresRestart(t *testing.T) {
+	server, err := pgtest.Start()
+	pgtest.Need(t, err)
+	s := openPostgres(t, server.Address(), ledger.Options{})
+	defer s.Close()
+	run := begin(t.Context(), t, s, "1")
+	const keys = 400
+	var taking sync.WaitGroup
+	var done atomic.Int32
+	for part := range 4 {
+		taking.Go(func() {
+			for i := part; i < keys; i += 4 {
+				got, err := s.Take(t.Context(), run, []claim.Take{take(run, fmt.Sprint(i))})
+				if err != nil || !got[0] { // a take that was made twice would be refused
+					t.Errorf("key %d: %v, %v", i, got, err)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	for n := range int32(3) {
+		for done.Load() < (n+1)*keys/5 && !t.Failed() {
+			time.Sleep(time.Millisecond)
+		}
+		if err := errors.Join(server.Down(), server.Up()); err != nil {
+			t.Error(err)
+		}
+	}
+	taking.Wait()
+	ms, err := s.Messages(t.Context(), "reviews")
+	if err != nil || len(ms) != keys {
+		t.Errorf("%d keys, %v, want %d", len(ms), err, keys)
+	}
+}
+
+// TestPostgresAway: a server that does not come back is an error in the end, in words
+// that help.
+func TestPostgresAway(t *testing.T) {
+	server, err := pgtest.Start()
+	pgtest.Need(t, err)
+	s := openPostgres(t, server.Address(), ledger.Options{})
+	defer s.Close()
+	s.SetPatience(time.Second)
+	if err := server.Down(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "the server cannot be reached; is it up") {
+		t.Errorf("got %v", err)
+	}
+	if err := server.Up(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPostgresLostCommit: the answer to a commit is lost, the connection with it. A
+// commit that was carried out counts, and one that was not is made again.
+func TestPostgresLostCommit(t *testing.T) {
+	for _, reached := range []bool{true, false} {
+		address := pgtest.Address(t)
+		proxy := pgtest.NewProxy(t, address)
+		s := openPostgres(t, proxy.Address(), ledger.Options{})
+		run := begin(t.Context(), t, s, "1")
+		proxy.CutAtCommit(reached)
+		got, err := s.Take(t.Context(), run, []claim.Take{take(run, "B-1")})
+		if err != nil || !got[0] {
+			t.Errorf("commit reached the server: %v; got %v, %v", reached, got, err)
+		}
+		if n := proxy.Cuts(); n != 1 {
+			t.Errorf("the connection was cut %d times at a commit, want once", n)
+		}
+		s.Close()
 	}
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/ledger"
-	"github.com/sheetclaim/sheetclaim/internal/pgtest"
 )
 
 // The test binary is also the other process: with LEDGER_CHILD set it does one of
@@ -27,7 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	name := os.Getenv("LEDGER_CHILD")
 	if name == "" {
-		os.Exit(pgtest.Main(m))
+		os.Exit(m.Run())
 	}
 	s, err := ledger.Open(context.Background(), os.Getenv("LEDGER_PATH"), ledger.Options{})
 	if err == nil {

@@ -26,7 +26,8 @@ var errNotOne = errors.New("expected to change one row")
 type tx struct {
 	sql    *sql.Tx
 	engine engine
-	id     string // the database's own name for it, where it has one
+	token  string // of a writer in Postgres: what it leaves behind if it is carried out
+	number string // and the server's number for it
 	now    time.Time
 	routes []string // on which an alert is due
 
@@ -74,15 +75,15 @@ func (s *DB) once(ctx context.Context, write bool, f func(t *tx) error) error {
 		return err
 	}
 	if err := begun.Commit(); err != nil {
-		return &commitError{err: err, id: t.id}
+		return &commitError{err: err, token: t.token, number: t.number}
 	}
 	return nil
 }
 
 // commitError says that a commit got no good answer; it may have been carried out.
 type commitError struct {
-	err error
-	id  string // of the transaction
+	err           error
+	token, number string // as in tx
 }
 
 func (e *commitError) Error() string { return e.err.Error() }

@@ -29,25 +29,11 @@ var errMissing = errors.New("no Postgres is installed (initdb, pg_ctl; Debian: a
 var server struct {
 	once    sync.Once
 	address string
-	own     *Server // nil: somebody else's
 	err     error
 }
 
 // schemas counts those made by this test binary.
 var schemas atomic.Int64
-
-// Main runs the tests of a package that uses Address, and stops the server that they
-// started. It is called from TestMain and answers the exit status.
-func Main(m *testing.M) int {
-	defer func() {
-		if server.own != nil {
-			if err := server.own.Close(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-			}
-		}
-	}()
-	return m.Run()
-}
 
 // Address answers the address of an empty ledger: a schema that no other test has and
 // that does not exist yet. It is dropped when the test ends.
@@ -91,8 +77,9 @@ func database(t testing.TB) string {
 			server.err = exec(server.address, "SELECT 1")
 			return
 		}
-		if server.own, server.err = Start(); server.err == nil {
-			server.address = server.own.Address()
+		own, err := Start()
+		if server.err = err; err == nil {
+			server.address = own.Address()
 		}
 	})
 	Need(t, server.err)

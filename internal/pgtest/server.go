@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 )
 
@@ -23,8 +24,9 @@ type Server struct {
 	as       *syscall.SysProcAttr // initdb and postgres refuse to be root's
 }
 
-// Start makes a cluster and starts its server on a free port of the loopback. Its
-// commits do not wait for the disk: no test cuts the power.
+// Start makes a cluster and starts its server on a free port of the loopback, to run
+// until this process ends, however it ends. Commits do not wait for the disk: no test
+// cuts the power.
 func Start() (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
@@ -40,11 +42,27 @@ func Start() (*Server, error) {
 	// Somebody may take the free port before the server does.
 	for range 3 {
 		if err = s.Up(); err == nil {
-			return s, nil
+			return s, s.guard()
 		}
 		s.port = 0
 	}
 	return nil, errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// lives keeps the pipes of all guards from being collected, and closed, too early.
+var lives sync.Map
+
+// guard starts a shell that waits for the end of this process, seen by the end of its
+// input, and then stops the server and removes its folder.
+func (s *Server) guard() error {
+	cmd := osexec.Command("sh", "-c", `trap "" HUP INT TERM; read -r _; "$0/pg_ctl" -D "$1/data" -m immediate stop; rm -rf "$1"`, s.bin, s.dir) //nolint:gosec,noctx // our own folders; it outlives any test's context
+	cmd.SysProcAttr, cmd.Dir = s.as, "/"
+	life, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	lives.Store(life, true)
+	return cmd.Start()
 }
 
 // binaries finds the folder of initdb, where Debian puts it or on the path.
@@ -108,17 +126,10 @@ func (s *Server) Up() error {
 	return s.run("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-o", options, "-w", "-t", "60", "start")
 }
 
-// Down stops the server. immediate is as hard as a kill: nothing is finished.
-func (s *Server) Down(immediate bool) error {
-	mode := "fast"
-	if immediate {
-		mode = "immediate"
-	}
-	return s.run("pg_ctl", "-D", s.data(), "-m", mode, "-w", "-t", "60", "stop")
+// Down stops the server as hard as a kill does: nothing is finished.
+func (s *Server) Down() error {
+	return s.run("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "-t", "60", "stop")
 }
-
-// Close stops the server and removes its folder.
-func (s *Server) Close() error { return errors.Join(s.Down(true), os.RemoveAll(s.dir)) }
 
 // Address answers the address of its database.
 func (s *Server) Address() string {

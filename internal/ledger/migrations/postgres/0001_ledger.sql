@@ -173,6 +173,15 @@ CREATE TABLE pauses (
   until text COLLATE "C" NOT NULL
 );
 
+-- One row for each connection that wrote, with the token of its last transaction: a
+-- commit whose answer was lost was carried out if its token is here. Only Postgres has
+-- this; it is not a part of the ledger's memory.
+CREATE TABLE connections (
+  name    text PRIMARY KEY,
+  token   text NOT NULL,
+  used_at timestamptz NOT NULL DEFAULT now()
+);
+
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% are never changed or deleted', TG_TABLE_NAME;
