@@ -30,8 +30,15 @@ type service struct {
 // stopped, and nothing that it said may show a secret.
 func (s *stage) serve(config string, args ...string) *service {
 	s.t.Helper()
+	return s.serveAt(config, time.Now, args...)
+}
+
+// serveAt is serve with a clock.
+func (s *stage) serveAt(config string, now func() time.Time, args ...string) *service {
+	s.t.Helper()
 	v := &service{t: s.t, program: newProgram(nil), ended: make(chan int, 1)}
 	ready := make(chan string, 1)
+	v.program.Now = now
 	v.program.Ready = func(addrs map[string]string) { ready <- addrs["api"] }
 	ctx, stop := context.WithCancel(context.Background())
 	v.stop = stop
