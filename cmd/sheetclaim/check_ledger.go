@@ -48,7 +48,7 @@ func (k *checker) ledger(ctx context.Context) {
 		url = "sqlite:" + filepath.Join(book.dir, "empty.db")
 	}
 	var err error
-	if book.DB, err = ledger.OpenURL(ctx, url, ledger.Options{Now: k.m.Now}); err == nil {
+	if book.DB, err = ledger.OpenURL(ctx, url, ledger.Options{}); err == nil {
 		book.id, err = book.ID(ctx)
 		k.book = book
 	}

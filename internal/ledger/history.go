@@ -14,7 +14,7 @@ const foreignSeen = "claimed by another tool: "
 
 // History answers how the runs of a job lay in time since a moment, and which rows
 // other tools claimed.
-func (s *SQLite) History(ctx context.Context, job string, since time.Time) (claim.History, error) {
+func (s *DB) History(ctx context.Context, job string, since time.Time) (claim.History, error) {
 	h := claim.History{Since: since.UTC()}
 	err := s.read(ctx, "look at past runs", func(t *tx) (err error) {
 		h.Until = t.now

@@ -53,7 +53,7 @@ func (p *Proxy) Close() {
 		return
 	}
 	p.closed = true
-	p.l.Close()
+	_ = p.l.Close() // nobody can connect any more; that is all that is asked
 	for c := range p.conns {
 		c.Close()
 	}
