@@ -63,6 +63,7 @@ type cli struct {
 	Settle   settleCmd   `cmd:"" help:"Say what became of a message that waits: it was sent, or send it again."`
 	Key      keyCmd      `cmd:"" help:"Claim a key before any action that must happen at most once."`
 	Once     onceCmd     `cmd:"" help:"Run a command at most once per key."`
+	Ledger   ledgerCmd   `cmd:"" help:"Move the ledger between SQLite and Postgres, and bring its tables up to date."`
 	Init     initCmd     `cmd:"" help:"Write a commented configuration to start from."`
 	Cfg      cfgCmd      `cmd:"" name:"config" help:"Look at the configuration."`
 	Emulator emulatorCmd `cmd:"" help:"Serve the Google Sheets API on a port, in memory."`

@@ -90,6 +90,15 @@ func (s *DB) Close() error {
 // ID answers the ledger's own id, as it stands in the fence.
 func (s *DB) ID(context.Context) (string, error) { return s.id, nil }
 
+// Schema answers the version of the ledger's schema: how many migrations made it.
+func (s *DB) Schema(ctx context.Context) (n int, err error) {
+	err = s.read(ctx, "read the schema's version", func(t *tx) (err error) {
+		n, err = s.engine.version(ctx, t)
+		return err
+	})
+	return n, err
+}
+
 // Ping proves that the ledger can be written, by writing.
 func (s *DB) Ping(ctx context.Context) error {
 	return s.write(ctx, "ping", func(t *tx) error {

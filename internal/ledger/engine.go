@@ -35,6 +35,14 @@ type engine interface {
 	// version answers the number of migrations applied, and setVersion notes one more.
 	version(ctx context.Context, t *tx) (int, error)
 	setVersion(ctx context.Context, t *tx, n int) error
+	// unhurried lifts the limits of time from a transaction that copies everything.
+	unhurried(ctx context.Context, t *tx) error
+	// tables describes the tables of the ledger's memory, for a copy; cast is the
+	// parameter of a column whose value is a text or a number written as one; imported is
+	// called when all rows are in.
+	tables(ctx context.Context, t *tx) ([]table, error)
+	cast(c column) string
+	imported(ctx context.Context, t *tx, tables []table) error
 	close()
 }
 
@@ -65,31 +73,31 @@ func placeholders(query, prefix string) string {
 //go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema to the newest version, and answers the one it had.
-func (t *tx) migrate(ctx context.Context, folder string) (from int, err error) {
+// migrate brings the schema to the newest version.
+func (t *tx) migrate(ctx context.Context, folder string) error {
 	names, err := fs.Glob(migrations, "migrations/"+folder+"/*.sql")
 	if err != nil {
-		return 0, err
+		return err
 	}
-	from, err = t.engine.version(ctx, t)
+	from, err := t.engine.version(ctx, t)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if from > len(names) {
-		return 0, fmt.Errorf("expected schema version %d or older, found %d: a newer sheetclaim has used this ledger; run that version or a later one",
+		return fmt.Errorf("expected schema version %d or older, found %d: a newer sheetclaim has used this ledger; run that version or a later one",
 			len(names), from)
 	}
 	for i, name := range names[from:] {
 		text, err := migrations.ReadFile(name)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if _, err := t.ExecContext(ctx, string(text)); err != nil {
-			return 0, fmt.Errorf("apply %s: %w", name, err)
+			return fmt.Errorf("apply %s: %w", name, err)
 		}
 		if err := t.engine.setVersion(ctx, t, from+i+1); err != nil {
-			return 0, fmt.Errorf("apply %s: %w", name, err)
+			return fmt.Errorf("apply %s: %w", name, err)
 		}
 	}
-	return from, nil
+	return nil
 }

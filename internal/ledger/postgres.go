@@ -51,28 +51,23 @@ type postgresEngine struct {
 // OpenPostgres opens the ledger in a Postgres database and makes its tables when
 // there are none. Its errors are for people, and hold no password.
 func OpenPostgres(ctx context.Context, address string, opts Options) (*DB, error) {
-	s, _, err := openPostgres(ctx, address, opts)
-	return s, err
-}
-
-func openPostgres(ctx context.Context, address string, opts Options) (_ *DB, migrated int, err error) {
 	cfg, schema, err := parseAddress(address)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open ledger: %w", err)
+		return nil, fmt.Errorf("open ledger: %w", err)
 	}
 	c := cfg.ConnConfig
 	e := &postgresEngine{schema: schema}
 	named := fmt.Sprintf("postgres://%s@%s:%d/%s", c.User, c.Host, c.Port, c.Database)
 	if e.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
-		return nil, 0, fmt.Errorf("open ledger %s: %w", named, err)
+		return nil, fmt.Errorf("open ledger %s: %w", named, err)
 	}
 	e.db = stdlib.OpenDBFromPool(e.pool)
 	s := newDB(e.db, e, opts)
-	if migrated, err = s.prepareServer(ctx, opts.NewID); err != nil {
-		return nil, 0, errors.Join(fmt.Errorf("open ledger %s: %w", named, e.explain(err)), s.Close())
+	if err := s.prepareServer(ctx, opts.NewID); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", named, e.explain(err)), s.Close())
 	}
 	e.patience = patience // from now on a server that went away is expected back
-	return s, migrated, nil
+	return s, nil
 }
 
 // plainName is a schema that can be written without quotes.
@@ -108,33 +103,33 @@ func parseAddress(address string) (*pgxpool.Config, string, error) {
 
 // prepareServer makes sure that the server is one that keeps the promise, brings the
 // schema up to date and reads the ledger's id.
-func (s *DB) prepareServer(ctx context.Context, newID func() string) (from int, err error) {
+func (s *DB) prepareServer(ctx context.Context, newID func() string) error {
 	var version int
 	var name string
-	err = s.db.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version')`).Scan(&version, &name)
+	err := s.db.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version')`).Scan(&version, &name)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if version < oldestPostgres {
-		return 0, fmt.Errorf("expected PostgreSQL %d or later, found %s; move the ledger to a newer server", oldestPostgres/10000, name)
+		return fmt.Errorf("expected PostgreSQL %d or later, found %s; move the ledger to a newer server", oldestPostgres/10000, name)
 	}
 	// Under the lock below statements see what others have committed meanwhile.
 	begun, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer begun.Rollback()
 	t := &tx{sql: begun, engine: s.engine, now: time.Now().UTC()}
-	if from, err = t.migrate(ctx, "postgres"); err != nil {
-		return 0, err
+	if err := t.migrate(ctx, "postgres"); err != nil {
+		return err
 	}
 	if s.id, err = t.identify(ctx, newID); err != nil {
-		return 0, err
+		return err
 	}
 	if _, err := t.ExecContext(ctx, `DELETE FROM connections WHERE used_at < now() - interval '1 day'`); err != nil {
-		return 0, err
+		return err
 	}
-	return from, begun.Commit()
+	return begun.Commit()
 }
 
 func (e *postgresEngine) bind(query string) string { return placeholders(query, "$") }

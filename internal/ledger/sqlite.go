@@ -54,7 +54,7 @@ func (s *DB) prepareFile(ctx context.Context, newID func() string) error {
 		return explainSQLite(err)
 	}
 	return s.write(ctx, "prepare the schema", func(t *tx) (err error) {
-		if _, err = t.migrate(ctx, "sqlite"); err != nil {
+		if err = t.migrate(ctx, "sqlite"); err != nil {
 			return err
 		}
 		s.id, err = t.identify(ctx, newID)
@@ -123,3 +123,20 @@ func (e *sqliteEngine) setVersion(ctx context.Context, t *tx, n int) error {
 }
 
 func (e *sqliteEngine) close() {}
+
+func (e *sqliteEngine) unhurried(context.Context, *tx) error { return nil }
+
+func (e *sqliteEngine) tables(ctx context.Context, t *tx) ([]table, error) {
+	return t.scanTables(ctx, `SELECT s.name, c.name, lower(c.type), FALSE FROM sqlite_schema s JOIN pragma_table_info(s.name) c
+		WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite_%' ORDER BY s.name, c.cid`)
+}
+
+func (e *sqliteEngine) cast(c column) string {
+	if c.kind == "integer" {
+		return "CAST(? AS INTEGER)"
+	}
+	return "?"
+}
+
+// imported: SQLite has seen by itself which numbers are taken.
+func (e *sqliteEngine) imported(context.Context, *tx, []table) error { return nil }
