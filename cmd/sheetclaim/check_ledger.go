@@ -63,17 +63,8 @@ func (k *checker) ledger(ctx context.Context) {
 	case book.fresh:
 		k.r.Ok(checkLedger, "", path+" is not there yet; the first run makes it")
 	default:
-		k.r.Ok(checkLedger, "", strings.TrimPrefix(k.ledgerName(), "sqlite:")+" opens and can be written")
+		k.r.Ok(checkLedger, "", k.cfg.LedgerName()+" opens and can be written")
 	}
-}
-
-// ledgerName names the ledger without its secrets.
-func (k *checker) ledgerName() string {
-	name := k.cfg.Ledger.Reveal()
-	if scheme, _, ok := strings.Cut(name, "://"); ok {
-		return scheme
-	}
-	return name
 }
 
 // canMake tries whether a file can be made beside the one that is to come.

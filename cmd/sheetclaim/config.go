@@ -33,7 +33,8 @@ func (cfgCheckCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 	if err != nil && cfg.Google.CredentialsFile != "" {
 		return fmt.Errorf("google.credentials_file: %w", err)
 	}
-	if folder := filepath.Dir(strings.TrimPrefix(cfg.Ledger.Reveal(), "sqlite:")); !isFolder(folder) {
+	path, isFile := strings.CutPrefix(cfg.Ledger.Reveal(), "sqlite:")
+	if folder := filepath.Dir(path); isFile && !isFolder(folder) {
 		return fmt.Errorf("ledger: the folder %s does not exist: create it, or name another file", folder)
 	}
 	fmt.Fprintf(m.Stdout, "%s is in order.\n", cfg.File())
@@ -48,7 +49,7 @@ func (cfgCheckCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 
 // summary says what the configuration comes to.
 func (m *Main) summary(cfg *job.Config, client *sheets.Client) []string {
-	lines := []string{"ledger: " + strings.TrimPrefix(cfg.Ledger.Reveal(), "sqlite:")}
+	lines := []string{"ledger: " + cfg.LedgerName()}
 	switch {
 	case cfg.Google.Endpoint != "":
 		lines = append(lines, "google: the emulator at "+cfg.Google.Endpoint)

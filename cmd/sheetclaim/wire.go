@@ -22,6 +22,10 @@ import (
 	"github.com/sheetclaim/sheetclaim/internal/sheets"
 )
 
+// googleQuota is the reads, and the writes, that Google allows one account in a minute
+// (developers.google.com/workspace/sheets/api/limits). Instances divide it.
+const googleQuota = 60
+
 // parts is the wired program: what serve and run have in common.
 type parts struct {
 	cfg       *job.Config
@@ -61,7 +65,7 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 			err = errors.Join(err, p.close())
 		}
 	}()
-	if p.mailer, err = openMailer(cfg.SMTP, m.log); err != nil {
+	if p.mailer, err = openMailer(cfg.SMTP, cfg.Instances, m.log); err != nil {
 		return nil, err
 	}
 	routes, err := alertRoutes(cfg.Alerts, p.mailer, m)
@@ -81,7 +85,7 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 		Client: alert.NewPoster(http.DefaultTransport), Now: m.Now, Wait: wait, Log: m.log,
 	}
 	if client == nil {
-		if client, err = m.newClient(ctx, cfg.Google); err != nil {
+		if client, err = m.newClient(ctx, cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -96,9 +100,10 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 }
 
 // newClient makes the client of Google Sheets. It logs in at its first call.
-func (m *Main) newClient(ctx context.Context, g job.Google) (*sheets.Client, error) {
+func (m *Main) newClient(ctx context.Context, cfg *job.Config) (*sheets.Client, error) {
 	return sheets.New(ctx, sheets.Config{
-		CredentialsFile: g.CredentialsFile, Endpoint: g.Endpoint, UserAgent: "sheetclaim/" + version, Now: m.Now, Log: m.log,
+		CredentialsFile: cfg.Google.CredentialsFile, Endpoint: cfg.Google.Endpoint, UserAgent: "sheetclaim/" + version, Now: m.Now, Log: m.log,
+		ReadsPerMinute: googleQuota / max(1, cfg.Instances), WritesPerMinute: googleQuota / max(1, cfg.Instances),
 	})
 }
 
@@ -135,9 +140,9 @@ func (p *parts) close() error {
 	return errors.Join(errs...)
 }
 
-// openMailer translates the smtp section. Without one nothing is mailed: all jobs are
+// openMailer translates the smtp section for one of several instances. Without one nothing is mailed: all jobs are
 // claim_only, and the mailer only judges whether what stands in a cell is an address.
-func openMailer(c *job.SMTP, log *slog.Logger) (*mailer.SMTP, error) {
+func openMailer(c *job.SMTP, instances int, log *slog.Logger) (*mailer.SMTP, error) {
 	if c == nil {
 		return mailer.New(mailer.Config{Host: "localhost", From: "nobody@localhost", Now: time.Now, Log: log})
 	}
@@ -148,7 +153,7 @@ func openMailer(c *job.SMTP, log *slog.Logger) (*mailer.SMTP, error) {
 		Timeout: c.Timeout, DotTimeout: c.DotTimeout, Now: time.Now, Log: log,
 	}
 	if c.Rate.Count > 0 {
-		cfg.Rate = rate.Limit(float64(c.Rate.Count) / c.Rate.Per.Seconds())
+		cfg.Rate = rate.Limit(float64(c.Rate.Count) / c.Rate.Per.Seconds() / float64(max(1, instances)))
 	}
 	if o := c.OAuth; o != nil {
 		tokens, err := mailer.OAuth{

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 type Config struct {
 	Ledger     Secret           `yaml:"ledger"`      // sqlite:PATH or postgres://…; the latter may hold a password
 	LedgerFile string           `yaml:"ledger_file"` // a file that holds the value of ledger
+	Instances  int              `yaml:"instances"`   // that share the ledger, the mail account and Google's
 	Google     Google           `yaml:"google"`
 	SMTP       *SMTP            `yaml:"smtp"` // nil when no job and no alert needs it
 	Alerts     Alerts           `yaml:"alerts"`
@@ -187,6 +189,7 @@ type defaulter interface{ setDefaults() }
 func (c *Config) setDefaults() {
 	c.Ledger = "sqlite:sheetclaim.db"
 	c.RunMemory = 24 * time.Hour
+	c.Instances = 1
 	c.Alerts.RepeatAfter = time.Hour
 	c.API.Listen = "127.0.0.1:8080"
 	c.API.MaxWait = 240 * time.Second
@@ -216,6 +219,23 @@ func (c *Config) File() string { return c.file }
 
 // JobNames returns the names of the jobs in order.
 func (c *Config) JobNames() []string { return slices.Sorted(maps.Keys(c.Jobs)) }
+
+// LedgerName names the ledger for people: the file, or the address without a password.
+func (c *Config) LedgerName() string {
+	name := c.Ledger.Reveal()
+	if path, ok := strings.CutPrefix(name, "sqlite:"); ok {
+		return path
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	u.RawQuery = "" // it may hold a password, too
+	return u.String()
+}
 
 // String names the file and its jobs and holds no secret.
 func (c *Config) String() string {

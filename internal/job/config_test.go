@@ -296,3 +296,18 @@ func TestLedgerPath(t *testing.T) {
 		}
 	}
 }
+
+// TestLedgerName: a ledger is named without what it takes to open it.
+func TestLedgerName(t *testing.T) {
+	for name, want := range map[string]string{
+		"sqlite:/var/lib/sheetclaim.db":                        "/var/lib/sheetclaim.db",
+		"postgres://ann:s3cret@db.example:5433/mail":           "postgres://ann@db.example:5433/mail",
+		"postgresql://db/mail?user=ann&password=s3cret":        "postgresql://db/mail",
+		"postgres://ann:s3cret@/mail?host=/var/run/postgresql": "postgres://ann@/mail",
+	} {
+		c := job.Config{Ledger: job.Secret(name)}
+		if got := c.LedgerName(); got != want {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}

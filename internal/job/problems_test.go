@@ -21,7 +21,7 @@ func TestProblems(t *testing.T) {
 		{"tab", top, "\tledger: x\n" + top, "c.yaml:1:7: this is no YAML: tab character cannot use as a map key directly (indent with blanks, not with tabs)"},
 		{"two documents", top, "ledger: sqlite:a\n---\n" + top, "c.yaml:3:5: expected one YAML document, found a second one, remove the line ---"},
 		{"unknown key", top, "legder: sqlite:x\n" + top, "c.yaml:1:1: legder is no known key, did you mean ledger?"},
-		{"unknown key, nothing near", top, "colour: red\n" + top, "c.yaml:1:1: colour is no known key, expected one of alerts, api, google, jobs, ledger, ledger_file, run_memory, smtp"},
+		{"unknown key, nothing near", top, "colour: red\n" + top, "c.yaml:1:1: colour is no known key, expected one of alerts, api, google, instances, jobs, ledger, ledger_file, run_memory, smtp"},
 		{"twice", smtp, "  from: a@example.com\n  host:", "c.yaml:4:3: smtp: from is given twice, the first time in line 2, remove one"},
 		{"no value", "host: smtp.example.com", "host:", "c.yaml:2:8: smtp.host: expected a value, found nothing, give one or leave the key out"},
 		{"empty section", top, "google:\n" + top, "c.yaml:1:8: google: expected keys with values, found nothing, give some or leave the key out"},

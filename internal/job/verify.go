@@ -21,6 +21,10 @@ func (r *reader) verify(c *Config) {
 	r.smtp(c)
 	r.alerts(&c.Alerts)
 	r.api(c)
+	if most := 10; c.Instances < 1 || c.Instances > most {
+		// A run needs several of Google's 60 reads a minute at once.
+		r.at("instances", "expected 1 to %d, found %d: Google's quota is divided by it", most, c.Instances)
+	}
 	r.atLeast("run_memory", c.RunMemory, time.Minute)
 	for _, name := range c.JobNames() {
 		r.job(c, name)
