@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/key"
 	"github.com/sheetclaim/sheetclaim/internal/ledger"
 	"github.com/sheetclaim/sheetclaim/internal/pgtest"
 )
@@ -50,6 +51,11 @@ func fill(t *testing.T, s *ledger.DB) {
 	must(s.Delivered(ctx, "email", []int64{1}, time.Now()))
 	_, _, err = s.Strays(ctx, k.Book, []claim.Stray{{Key: "B-9", Text: "sending x/y.1", Mark: "y"}})
 	must(err)
+	keys := s.Keys()
+	_, err = keys.Claim(ctx, key.Claim{Key: "evt_1", Owner: "ada", Lease: time.Nanosecond, Takeover: key.TakeExpired})
+	must(err)
+	_, err = keys.Claim(ctx, key.Claim{Key: "evt_1", Owner: "bob", Lease: time.Hour, Takeover: key.TakeExpired}) // a take-over is an event
+	must(err)
 	must(s.Pause(ctx, "reviews", time.Now().Add(time.Hour)))
 	must(s.Finish(ctx, run, claim.Document{Job: "reviews", RunID: "1"}, true))
 	_, err = s.Rewound(ctx, id(t, s), 4711)
@@ -84,7 +90,7 @@ func TestCopy(t *testing.T) {
 	fill(t, first)
 	text, want := copied(t, first)
 	for _, table := range []string{
-		"meta", "runs", "messages", "attempts", "batches", "events", "alerts", "deliveries", "reports", "sightings", "pauses",
+		"meta", "runs", "messages", "attempts", "batches", "events", "alerts", "deliveries", "reports", "sightings", "pauses", "keys", "key_events",
 	} {
 		if !strings.Contains(want, `{"table":"`+table+`"`) {
 			t.Errorf("the test writes nothing into %s", table)

@@ -43,9 +43,6 @@ type DB struct {
 	id     string
 }
 
-// SQLite is the former name of DB, which new code does not use.
-type SQLite = DB
-
 // OpenURL opens the ledger that a configuration names: sqlite:<path> or
 // postgres://<address>. The value may hold a password, so errors repeat nothing of
 // it but its scheme, host, user and database.
