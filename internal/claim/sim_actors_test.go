@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
@@ -76,8 +77,12 @@ func (s *sim) operate(p *proc, r *rand.Rand) (died bool) {
 		if s.plan.sameNames {
 			id = fmt.Sprint("n", r.IntN(6))
 		}
+		carry := s.run
+		if r.IntN(100) < s.plan.flows {
+			carry = s.flow
+		}
 		for range 1 + r.IntN(8)/7 {
-			s.wg.Go(func() { s.run(p, id) })
+			s.wg.Go(func() { carry(p, id) })
 		}
 	}
 }
@@ -94,6 +99,67 @@ func (s *sim) run(p *proc, id string) {
 	case <-t.Done():
 		s.ended(p, id, t)
 	case <-p.died:
+	}
+}
+
+// flow claims rows, does the work itself and settles each, or forgets to.
+func (s *sim) flow(p *proc, id string) {
+	t, err := p.svc.Start(context.Background(), claim.Request{Job: "test", RunID: id, ClaimOnly: true})
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s.wg.Go(func() {
+		select {
+		case <-p.died:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	rows := t.Collect(ctx)
+	if len(rows) == 0 {
+		return
+	}
+	held, err := p.led.Held(context.Background(), t.Run)
+	if err != nil {
+		s.log("%s: flow %s: %v", p.name, id, err)
+	}
+	r := s.rng("flow " + p.name + id)
+	for _, row := range rows {
+		s.work(p, id, row, held, r)
+	}
+}
+
+// work does what a flow does with one row.
+func (s *sim) work(p *proc, id string, row claim.Handed, held []claim.Message, r *rand.Rand) {
+	time.Sleep(upTo(r, []time.Duration{2 * time.Second, 20 * time.Second, 2 * time.Minute}[r.IntN(3)]))
+	outcome, does := claim.Sent, true
+	switch r.IntN(10) {
+	case 0:
+		outcome, does = claim.Failed, false
+	case 1:
+		outcome, does = claim.Released, false
+	case 2:
+		outcome, does = claim.Unknown, r.IntN(2) == 0
+	case 3:
+		outcome = "" // it forgets to settle
+	}
+	s.mu.Lock()
+	if does {
+		i := slices.IndexFunc(held, func(m claim.Message) bool { return m.Key == row.Key })
+		tk := taken{key: row.Key, gen: held[i].Generation}
+		tk.To, tk.At = []string{row.Email}, time.Now()
+		s.worked = append(s.worked, tk)
+	}
+	s.counts["rows handed to flows"]++
+	s.note("flow %s: row %s: works %t, says %q", id, row.Key, does, outcome)
+	s.mu.Unlock()
+	if outcome == "" {
+		return
+	}
+	if _, err := p.svc.Receive(context.Background(), claim.Receipt{Job: "test", RunID: id, Key: row.Key, Outcome: outcome}); err != nil && !p.isDead() {
+		s.log("flow %s: row %s: %v", id, row.Key, err)
 	}
 }
 

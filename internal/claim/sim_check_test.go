@@ -242,7 +242,7 @@ func (s *sim) accepted() []taken {
 		tk.Message = m
 		all = append(all, tk)
 	}
-	return all
+	return append(all, s.worked...)
 }
 
 // check judges the end. Nothing runs any more.

@@ -42,7 +42,7 @@ func (w *weakness) planFor(seed uint64) simPlan {
 		return plan
 	}
 	// Nothing else is to break than what is taken away.
-	plan.note, plan.pauses, plan.freezeOn = false, false, ""
+	plan.note, plan.pauses, plan.freezeOn, plan.flows = false, false, "", 0
 	if w.plan != nil {
 		w.plan(&plan)
 	}

@@ -46,6 +46,7 @@ type simPlan struct {
 	limit     int
 	every     time.Duration // mean time between two runs of an installation
 	sameNames bool          // run ids repeat
+	flows     int           // of a hundred runs, those that only claim, for a flow that does the work
 
 	dieOn, freezeOn string // calls at which processes like to die, or to stand still past their lease
 }
@@ -81,6 +82,7 @@ func newPlan(seed uint64) simPlan {
 	case 1:
 		p.freezeOn = []string{"move to sending", "mail write", "claim", "replace", "open batch"}[r.IntN(5)]
 	}
+	p.flows = []int{0, 0, 30, 100}[r.IntN(4)]
 	return p
 }
 
@@ -135,6 +137,7 @@ type sim struct {
 	counts     map[string]int
 	foreignIDs int
 	alerts     map[string]map[claim.AlertKind][]string // at the end: causes by key and kind
+	worked     []taken                                 // what flows did with rows that were handed to them
 }
 
 // sighted is the sheet at a moment.
