@@ -24,37 +24,21 @@ type handedView struct {
 
 // postClaims runs the method up to confirm and hands the confirmed rows out, once.
 func (s *Server) postClaims(c echo.Context) error {
-	r := c.Request()
-	patience, err := s.patienceOf(r)
+	order, patience, err := s.ordered(c)
 	if err != nil {
 		return err
 	}
-	body, err := readBody(c)
-	if err != nil {
-		return err
-	}
-	req, err := parseRunRequest(body)
-	if err != nil {
-		return err
-	}
-	if req.DryRun {
+	if order.DryRun {
 		return refuse(codeFieldInvalid, "a claim cannot be a dry run: ask POST /v1/runs for one, or leave dry_run out").at("dry_run")
 	}
-	call := callOf(c)
-	order, err := s.order(call.caller, req, r.Header)
-	if err != nil {
-		return err
-	}
 	order.ClaimOnly = true
-	call.job, call.run = order.Job, order.RunID
-
-	patient, cancel := context.WithTimeout(r.Context(), patience.wait)
+	ctx, cancel := context.WithTimeout(c.Request().Context(), patience.wait)
 	defer cancel()
-	run, err := s.start(r.Context(), order)
+	run, err := s.start(c.Request().Context(), order)
 	if err != nil {
 		return err
 	}
-	return answerClaims(c, run, run.Collect(patient), patience)
+	return answerClaims(c, run, run.Collect(ctx), patience)
 }
 
 // answerClaims answers the rows, or how far the run is.

@@ -19,34 +19,40 @@ const startMost = 2 * time.Minute
 // postRun starts a run, or attaches to it, and waits for its end as long as the
 // caller has patience.
 func (s *Server) postRun(c echo.Context) error {
-	r := c.Request()
-	patience, err := s.patienceOf(r)
+	order, patience, err := s.ordered(c)
 	if err != nil {
 		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), patience.wait)
+	defer cancel()
+	run, err := s.start(c.Request().Context(), order)
+	if err != nil {
+		return err
+	}
+	await(ctx, run)
+	return answerRun(c, run, patience)
+}
+
+// ordered reads a request for a run.
+func (s *Server) ordered(c echo.Context) (claim.Request, patience, error) {
+	r, call := c.Request(), callOf(c)
+	patience, err := s.patienceOf(r)
+	if err != nil {
+		return claim.Request{}, patience, err
 	}
 	body, err := readBody(c)
 	if err != nil {
-		return err
+		return claim.Request{}, patience, err
 	}
 	req, err := parseRunRequest(body)
 	if err != nil {
-		return err
+		return claim.Request{}, patience, err
 	}
-	call := callOf(c)
 	order, err := s.order(call.caller, req, r.Header)
-	if err != nil {
-		return err
+	if err == nil {
+		call.job, call.run = order.Job, order.RunID
 	}
-	call.job, call.run = order.Job, order.RunID
-
-	timeUp := time.NewTimer(patience.wait)
-	defer timeUp.Stop()
-	run, err := s.start(r.Context(), order)
-	if err != nil {
-		return err
-	}
-	await(r.Context(), run, timeUp.C)
-	return answerRun(c, run, patience)
+	return order, patience, err
 }
 
 // start starts a run. A caller that hangs up meanwhile has started it all the same.
@@ -79,7 +85,7 @@ func ledgerProblem(err error) *problem {
 
 // await waits for the end of a run, for the caller's patience to end, or for its
 // request to be called off: by the caller, or because the service stops.
-func await(ctx context.Context, run Run, timeUp <-chan time.Time) {
+func await(ctx context.Context, run Run) {
 	select {
 	case <-run.Done():
 		return
@@ -87,7 +93,6 @@ func await(ctx context.Context, run Run, timeUp <-chan time.Time) {
 	}
 	select {
 	case <-run.Done():
-	case <-timeUp:
 	case <-ctx.Done():
 	}
 }
