@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // finish ends the document: counts, outcome, one sentence, and the alert that goes
@@ -24,6 +25,7 @@ func (p *pass) finish(ctx context.Context, err error) {
 	if p.Calls != nil {
 		d.APICalls = p.Calls()
 	}
+	d.DueSince = p.dueSince()
 	now := p.Now()
 	d.FinishedAt = &now
 	p.queue(ctx, p.endAlerts(err)...)
@@ -68,6 +70,22 @@ func (c *Counts) tally(rows []RowReport) {
 		case Would:
 		}
 	}
+}
+
+// dueSince is when the first of the rows fell due that later runs have to send. Rows
+// that were skipped wait for a person.
+func (p *pass) dueSince() time.Time {
+	over := map[string]bool{}
+	for _, h := range p.chosen {
+		over[h.Key] = h.report.Outcome.Final() || h.report.Outcome == Skipped
+	}
+	var since time.Time
+	for _, c := range p.due {
+		if !over[c.key] && !c.due.IsZero() && (since.IsZero() || c.due.Before(since)) {
+			since = c.due
+		}
+	}
+	return since
 }
 
 // runOutcome takes the first that fits.

@@ -31,6 +31,20 @@ type ForeignClaim struct {
 	Key string
 }
 
+// Standing is what a ledger holds at this moment, in numbers.
+type Standing struct {
+	Jobs   map[string]JobStanding // of jobs that have something open
+	Alerts map[string]int         // not delivered yet, by route
+}
+
+// JobStanding is a job's part of it.
+type JobStanding struct {
+	Unknown int // messages of unknown fate that wait for a person
+	Resend  int // messages that a person wants sent again and no run has taken yet
+	Open    int // claims that have not ended
+	Stuck   int // of those: claims of runs that no longer live, not settled yet
+}
+
 // OverlapVerdict says whether runs fit into the time between their starts.
 type OverlapVerdict string
 
@@ -53,6 +67,7 @@ type Overlap struct {
 	Runs       int           // begun since then
 	Overlapped int           // of those: begun before an earlier one had ended
 	Foreign    int           // claims of other tools
+	LastEnd    time.Time     // of the run that ended last; zero: none has
 	RunTime    time.Duration // 95th percentile, of the runs that claimed rows; 0: none has
 	Interval   time.Duration // between two starts; 0: unknown
 }
@@ -72,6 +87,9 @@ func (h History) Overlap(interval time.Duration) Overlap {
 		}
 		if r.Until.After(busy) {
 			busy = r.Until
+		}
+		if r.Ended && r.Until.After(o.LastEnd) {
+			o.LastEnd = r.Until
 		}
 		if r.Ended && r.Claimed {
 			took = append(took, r.Until.Sub(r.Began))

@@ -19,10 +19,11 @@ type pass struct {
 	log    *slog.Logger
 	doc    Document
 	fit    *fitted
-	grid   *Grid   // the newest read of the whole range
-	chosen []*held // what pick chose
-	held   []*held // what the run holds or has settled, in sheet order
-	chunk  []*held // what send, mark and verify are at
+	grid   *Grid       // the newest read of the whole range
+	due    []candidate // what pick found due and without fault
+	chosen []*held     // what pick chose
+	held   []*held     // what the run holds or has settled, in sheet order
+	chunk  []*held     // what send, mark and verify are at
 
 	batchMark string    // the mark of this claim batch
 	claimedAt time.Time // when the claim was answered

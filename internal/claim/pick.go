@@ -22,7 +22,7 @@ type candidate struct {
 	text   string // of the status cell
 	status Status
 	passes bool      // where
-	due    time.Time // zero where the job has no due column
+	due    time.Time // with the delay; zero where the job has no due column
 }
 
 // fault is something about one row that a person has to mend. It leaves that row

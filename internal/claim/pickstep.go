@@ -22,7 +22,7 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 		return "", p.failed(causeLedger, fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
 	}
 	found := p.fit.pick(p.grid, p.Now(), wishes)
-	p.passedBy = found.passedBy
+	p.passedBy, p.due = found.passedBy, slices.Concat(found.candidates, found.busy)
 	if p.show != nil && p.show.key != "" {
 		found = found.only(p.show.key)
 	}

@@ -65,6 +65,7 @@ type Worker struct {
 	NewMark func() string   // eight random characters
 	Calls   func() APICalls // calls made to the Sheets API so far
 	Observe func(Document)  // told after each step; nil: nobody watches
+	Trace   Tracer          // nil: nobody counts
 	Log     *slog.Logger
 }
 
@@ -105,8 +106,7 @@ func (p *pass) carry(ctx context.Context) error {
 		return nil
 	}
 	for step := StepPick; step != ""; {
-		p.enter(step)
-		next, err := method[step](p, ctx)
+		next, err := p.step(ctx, step)
 		if err != nil {
 			p.log.Info("step ended the run", "step", step, "error", err)
 			if asked := p.askedToStop(ctx); asked != nil {

@@ -103,10 +103,10 @@ func (w *Worker) callUnknown(ctx context.Context, run RunRef, m Message, why str
 		Alerts:  []Alert{alert}, Event: "recovered: " + m.Reason,
 	}})
 	if err != nil || !moved[0] {
-		w.Log.Error("a claim could not be called unknown now", "job", m.Job, "key", m.Key, "error", err)
+		w.Log.Error("a claim could not be called unknown now", "job", m.Job, "run", m.Run.ID, "key", m.Key, "error", err)
 		return was
 	}
-	w.Log.Warn("recovered", "job", m.Job, "key", m.Key, "remedy", CallUnknown)
+	w.Log.Warn("recovered", "job", m.Job, "run", m.Run.ID, "key", m.Key, "remedy", CallUnknown)
 	return m
 }
 

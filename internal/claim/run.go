@@ -86,6 +86,10 @@ type Document struct {
 	HandedOutAt *time.Time `json:"handed_out_at,omitempty"`
 	HandedOut   int        `json:"count,omitempty"`
 	LeaseUntil  *time.Time `json:"lease_until,omitempty"`
+
+	// DueSince is when the first of the due rows fell due that the run left to a later
+	// one; zero: it left none, or the job has no due column. It is for metrics only.
+	DueSince time.Time `json:"-"`
 }
 
 // RunRequest asks for a run. (Job, ID) names one run until Memory after its end.

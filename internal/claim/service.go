@@ -181,6 +181,7 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 	defer release()
 	go s.keepLease(leased, stop, job, t.Run)
 	w := s.Worker()
+	ctx, ended := w.traceRun(ctx, t.Run)
 	watch := w.Observe
 	step := Step("")
 	w.Observe = func(d Document) {
@@ -207,6 +208,7 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 		s.Log.Error("the end of a run could not be put into the ledger", "job", job.Name, "run", t.Run.ID, "error", err)
 	}
 	t.set(doc)
+	ended(doc)
 	s.mu.Lock()
 	delete(s.live, t.Run.Seq)
 	s.mu.Unlock()

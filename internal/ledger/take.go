@@ -28,16 +28,19 @@ func (s *DB) Lookup(ctx context.Context, b claim.Book, keys []string) (map[strin
 	return newest, err
 }
 
+// waits is the condition of a message m that waits for a person, or that a person
+// wants sent again.
+const waits = `(m.wish OR m.outcome = 'unknown' AND m.settled_by = '')
+	AND NOT EXISTS (SELECT 1 FROM messages later WHERE later.job = m.job AND later.spreadsheet = m.spreadsheet
+		AND later.key = m.key AND later.generation > m.generation AND later.state <> 'returned')`
+
 // Waiting implements claim.Ledger. A generation that came after settles what the one
 // before left open, and uses up the wish for it once it is under way.
 func (s *DB) Waiting(ctx context.Context, b claim.Book) ([]claim.Message, error) {
 	var ms []claim.Message
 	err := s.read(ctx, "find what waits for a person", func(t *tx) (err error) {
 		ms, err = list(ctx, t, scanMessage, `SELECT `+messageColumns+` FROM messages m
-			WHERE m.job = ?1 AND ?2 IN ('', m.spreadsheet)
-				AND (m.wish OR m.outcome = 'unknown' AND m.settled_by = '')
-				AND NOT EXISTS (SELECT 1 FROM messages later WHERE later.job = m.job AND later.spreadsheet = m.spreadsheet
-					AND later.key = m.key AND later.generation > m.generation AND later.state <> 'returned')
+			WHERE m.job = ?1 AND ?2 IN ('', m.spreadsheet) AND `+waits+`
 			ORDER BY m.settled_at, m.spreadsheet, m.key`, b.Job, b.Spreadsheet)
 		return err
 	})

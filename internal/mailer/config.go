@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
 
 // TLSMode says how a connection becomes encrypted. There is no "if offered": an
@@ -53,7 +55,10 @@ type Config struct {
 	// does: a Write that fails has not handed over all of its bytes.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	Now         func() time.Time // of Result.At
-	Log         *slog.Logger     // steps and codes; never an address, a body or a reply's text
+	// Observe is told of each Login and Send that begins, and answers what is to be told
+	// its end. Nil: nobody counts.
+	Observe func(ctx context.Context) (context.Context, func(claim.Result))
+	Log     *slog.Logger // steps and codes; never an address, a body or a reply's text
 }
 
 // TokenFunc answers an access token that is good now. Refused, when not "", is one
@@ -100,6 +105,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Observe == nil {
+		c.Observe = func(ctx context.Context) (context.Context, func(claim.Result)) { return ctx, func(claim.Result) {} }
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

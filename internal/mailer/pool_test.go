@@ -3,6 +3,8 @@ package mailer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -214,5 +216,33 @@ func TestTurnNotUsed(t *testing.T) {
 			}
 		}
 		wantAccepted(t, sink, 4)
+	})
+}
+
+// Whoever counts is told how each login and each letter ended, once.
+func TestEveryEndIsObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := newSink(t, smtpsink.Options{Rules: []smtpsink.Rule{
+			{Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "550 5.1.1 no", Recipient: "bob@x.test"},
+			{Phase: smtpsink.Connect, Action: smtpsink.ReplyDrop, Text: "421 4.3.2 closing", Conn: 1},
+		}})
+		var told []string
+		m := newMailer(t, sink, func(c *Config) {
+			c.Observe = func(ctx context.Context) (context.Context, func(claim.Result)) {
+				return ctx, func(r claim.Result) { told = append(told, fmt.Sprint(r.Step, " ", r.Code, " ", r.Verdict)) }
+			}
+		})
+		if err := m.Login(t.Context()); err == nil {
+			t.Error("logged in at a server that closes")
+		}
+		if err := m.Login(t.Context()); err != nil {
+			t.Error(err)
+		}
+		send(t, m, "ada@x.test")
+		send(t, m, "bob@x.test")
+		want := []string{"connect 421 deferred", "login 0 accepted", "dot 250 accepted", "rcpt 550 refused"}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
 	})
 }

@@ -66,10 +66,16 @@ func (m *SMTP) Close() error {
 // Login makes sure that a logged-in connection is there. Its error is an
 // *AccountError, unless the context has ended.
 func (m *SMTP) Login(ctx context.Context) (err error) {
+	ctx, end := m.cfg.Observe(ctx)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("login: %v", p)
 		}
+		res := claim.Result{Verdict: claim.Accepted, Step: stepLogin}
+		if err != nil {
+			res = unreachable(err)
+		}
+		end(res)
 	}()
 	if err := m.pool.enter(ctx); err != nil {
 		return err
@@ -93,12 +99,14 @@ func (m *SMTP) Login(ctx context.Context) (err error) {
 // then asked again.
 func (m *SMTP) Send(ctx context.Context, l claim.Letter, h claim.Hooks) (res claim.Result) {
 	step := stepConnect
+	ctx, end := m.cfg.Observe(ctx)
 	defer func() {
 		if p := recover(); p != nil { // within a transaction it is caught there
 			res = claim.Result{Verdict: claim.Deferred, Step: step, Err: fmt.Errorf("%s: %v", step, p)}
 		}
 		res.At = m.cfg.Now()
 		m.log(ctx, l, res)
+		end(res)
 	}()
 	if len(l.To) == 0 || len(l.Bytes) == 0 {
 		return claim.Result{Verdict: claim.Refused, Step: step, Err: errors.New("the letter is empty")}

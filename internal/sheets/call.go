@@ -17,8 +17,9 @@ import (
 // tries is how often a read is sent at most.
 const tries = 3
 
-// call names a call for the words of its errors.
+// call names a call for whoever counts, and for the words of its errors.
 type call struct {
+	name        string // read, tabs, claim, replace or prune
 	spreadsheet string
 	tab         string // as addressed; "" for the first, or for none
 	write       bool
@@ -45,7 +46,7 @@ func (c *Client) read(ctx context.Context, what call, hold bool, do func(context
 		}
 		began := c.now()
 		c.calls.reads.Add(1)
-		err := c.send(ctx, do)
+		err := c.send(ctx, what, do)
 		if err == nil {
 			return began, nil
 		}
@@ -95,7 +96,7 @@ func (c *Client) batch(ctx context.Context, what call, req *api.BatchUpdateSprea
 	}
 	c.calls.writes.Add(1)
 	var answer *api.BatchUpdateSpreadsheetResponse
-	err := c.send(ctx, func(ctx context.Context) (err error) {
+	err := c.send(ctx, what, func(ctx context.Context) (err error) {
 		answer, err = c.service.Spreadsheets.BatchUpdate(what.spreadsheet, req).
 			Fields(googleapi.Field(fields)).Context(ctx).Do()
 		return err
@@ -120,13 +121,18 @@ func (c *Client) batch(ctx context.Context, what call, req *api.BatchUpdateSprea
 
 // send makes one HTTP request under the time limit of a call, which begins anew with
 // whatever arrives of a streamed answer: a large tab takes longer than the limit.
-func (c *Client) send(ctx context.Context, do func(context.Context) error) error {
+func (c *Client) send(ctx context.Context, what call, do func(context.Context) error) (err error) {
+	if c.observe != nil {
+		var end func(string)
+		ctx, end = c.observe(ctx, what.name)
+		defer func() { end(c.result(err, what)) }()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	f := new(flight)
 	f.limit = time.AfterFunc(c.timeout, func() { cancel(context.DeadlineExceeded) })
 	defer f.limit.Stop()
-	err := do(f.watch(ctx))
+	err = do(f.watch(ctx))
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = context.DeadlineExceeded // and not "canceled", which nobody did
 	}

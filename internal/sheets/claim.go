@@ -40,7 +40,7 @@ func (c *Client) Claim(ctx context.Context, g *claim.Grid, b claim.Batch) (*clai
 		req.ResponseRanges = texts(area.asked(ask))
 		fields += ",updatedSpreadsheet(properties(timeZone),sheets(" + sheetFields + "))"
 	}
-	answer, err := c.batch(ctx, call{spreadsheet: g.Spreadsheet, write: true}, req, fields)
+	answer, err := c.batch(ctx, call{name: "claim", spreadsheet: g.Spreadsheet, write: true}, req, fields)
 	if err != nil {
 		if fenced(err) {
 			return nil, fmt.Errorf("%w (number %d)", claim.ErrFenced, b.Stamp.N)

@@ -37,6 +37,11 @@ type Config struct {
 	Now  func() time.Time // nil: time.Now
 	Rand func() float64   // luck for waits, in [0,1); nil: math/rand/v2
 	Log  *slog.Logger     // nil: nothing is logged
+
+	// Observe is told of each request that is sent (read, tabs, claim, replace or prune)
+	// and answers what is to be told its end: ok, fenced, throttled, refused, unsent or
+	// unclear. Nil: nobody counts.
+	Observe func(ctx context.Context, call string) (context.Context, func(result string))
 }
 
 // Client is Google Sheets for one account. It is safe for concurrent use; the runs
@@ -52,6 +57,7 @@ type Client struct {
 	now     func() time.Time
 	rand    func() float64
 	log     *slog.Logger
+	observe func(ctx context.Context, call string) (context.Context, func(result string))
 }
 
 // New makes a client. It reads the credentials but does not use them yet; its
@@ -64,6 +70,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 		now:     cfg.Now,
 		rand:    cfg.Rand,
 		log:     cfg.Log,
+		observe: cfg.Observe,
 	}
 	if c.now == nil {
 		c.now = time.Now

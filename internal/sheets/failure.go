@@ -43,6 +43,27 @@ func (f *failure) again() bool {
 	return false
 }
 
+// result is how a call ended, for whoever counts: ok, fenced, throttled (429), refused,
+// unsent or unclear.
+func (c *Client) result(err error, what call) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case fenced(err):
+		return "fenced"
+	}
+	switch c.classify(err, what).kind {
+	case refused:
+		return "refused"
+	case throttled:
+		return "throttled"
+	case unsent:
+		return "unsent"
+	case unclear:
+	}
+	return "unclear"
+}
+
 // unsentError marks an error of a request that never reached a connection.
 type unsentError struct{ error }
 

@@ -62,7 +62,7 @@ func (c *Client) follow(ctx context.Context, t claim.Target, ask claim.Ask) (*cl
 // tabs lists the tabs of a spreadsheet.
 func (c *Client) tabs(ctx context.Context, spreadsheet string) ([]claim.Tab, *failure) {
 	var tabs []claim.Tab
-	_, f := c.read(ctx, call{spreadsheet: spreadsheet}, false, func(ctx context.Context) error {
+	_, f := c.read(ctx, call{name: "tabs", spreadsheet: spreadsheet}, false, func(ctx context.Context) error {
 		book, err := c.service.Spreadsheets.Get(spreadsheet).Fields("sheets(properties(sheetId,title))").Context(ctx).Do()
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (c *Client) grid(ctx context.Context, t claim.Target, area Range, ask claim
 	}
 	fields := readFields(ask.Fence)
 	var g *claim.Grid
-	began, f := c.read(ctx, call{spreadsheet: t.Spreadsheet, tab: area.Tab}, ask.Fence, func(ctx context.Context) error {
+	began, f := c.read(ctx, call{name: "read", spreadsheet: t.Spreadsheet, tab: area.Tab}, ask.Fence, func(ctx context.Context) error {
 		a := &bookAnswer{}
 		if ask.Columns == nil && ask.Rows == nil {
 			a.keep = ask.Keep

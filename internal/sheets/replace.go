@@ -22,7 +22,7 @@ func (c *Client) Replace(ctx context.Context, g *claim.Grid, rs []claim.Replacem
 	if err := c.quota.write(ctx); err != nil {
 		return nil, cancelled(err)
 	}
-	answer, err := c.batch(ctx, call{spreadsheet: g.Spreadsheet, write: true}, req, "spreadsheetId,replies")
+	answer, err := c.batch(ctx, call{name: "replace", spreadsheet: g.Spreadsheet, write: true}, req, "spreadsheetId,replies")
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (c *Client) Prune(ctx context.Context, g *claim.Grid, old []claim.Stamp) er
 	if err := c.quota.write(ctx); err != nil {
 		return cancelled(err)
 	}
-	_, err := c.batch(ctx, call{spreadsheet: g.Spreadsheet, write: true}, req, "spreadsheetId")
+	_, err := c.batch(ctx, call{name: "prune", spreadsheet: g.Spreadsheet, write: true}, req, "spreadsheetId")
 	return err
 }
 

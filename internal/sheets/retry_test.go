@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -207,6 +208,32 @@ func TestCounting(t *testing.T) {
 		}
 		if b.Account() != "" {
 			t.Error(b.Account())
+		}
+	})
+}
+
+// Whoever counts is told of every try, with its result.
+func TestEveryTryIsObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{answers: []answer{
+			reply(503, ""), refuse(429, "RESOURCE_EXHAUSTED", "Quota exceeded"), reply(200, headerOnly),
+			refuse(400, "INVALID_ARGUMENT", inUse), fail(errCut), refuse(403, "PERMISSION_DENIED", "no"),
+		}}
+		var told []string
+		c := newClient(t, Config{Transport: s, Observe: func(ctx context.Context, call string) (context.Context, func(string)) {
+			return ctx, func(result string) { told = append(told, call+" "+result) }
+		}})
+		if _, err := c.Read(context.Background(), visits().Target, claim.Ask{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, write := range []string{"claim", "replace", "prune"} {
+			if err := writes[write](c); err == nil {
+				t.Errorf("%s succeeded", write)
+			}
+		}
+		want := []string{"read unclear", "read throttled", "read ok", "claim fenced", "replace unclear", "prune refused"}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
 		}
 	})
 }

@@ -24,6 +24,7 @@ type Book interface {
 	Attempts(ctx context.Context, k claim.MessageKey) ([]claim.Attempt, error)
 	Events(ctx context.Context, job string) ([]ledger.Event, error)
 	Alerts(ctx context.Context) ([]claim.QueuedAlert, error)
+	Standing(ctx context.Context) (claim.Standing, error)
 	History(ctx context.Context, job string, since time.Time) (claim.History, error)
 	Keys() *ledger.Keys
 	Close() error
@@ -94,6 +95,7 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"run/downtimes", runDowntimes},
 		{"callbacks/once for each address", callbacksOnce},
 		{"callbacks/tries", callbacksTries},
+		{"standing", standing},
 		{"alerts/per route", alertsPerRoute},
 		{"alerts/retry", alertsRetry},
 		{"alerts/reserve", alertsReserve},
