@@ -32,19 +32,28 @@ func Next(spec string, zone *time.Location, from time.Time, n int) ([]time.Time,
 	return ticks, nil
 }
 
-// Interval answers the shortest time between two of the ticks that follow from; 0
-// when fewer than two come.
+// Interval answers the shortest time between two of the ticks that follow from: of
+// those of a month, or of the next two where they are rarer. It is 0 when fewer come.
 func Interval(spec string, zone *time.Location, from time.Time) (time.Duration, error) {
-	const some = 50 // more than the ticks of a day at work
-	ticks, err := Next(spec, zone, from, some)
+	const most, month = 50, 31 * 24 * time.Hour // 50 are more than the ticks of a day at work
+	if zone == nil {
+		zone = time.UTC
+	}
+	p, err := parse(spec, zone)
 	if err != nil {
 		return 0, err
 	}
 	var shortest time.Duration
-	for i := 1; i < len(ticks); i++ {
-		if gap := ticks[i].Sub(ticks[i-1]); shortest == 0 || gap < shortest {
+	last := p.next(from)
+	for range most {
+		tick := p.next(last)
+		if last.IsZero() || tick.IsZero() || shortest > 0 && tick.Sub(from) > month {
+			break
+		}
+		if gap := tick.Sub(last); shortest == 0 || gap < shortest {
 			shortest = gap
 		}
+		last = tick
 	}
 	return shortest, nil
 }
