@@ -13,7 +13,7 @@ import (
 // AP05: nothing but what is meant to be open answers without a token.
 func TestAP05ClosedWithoutToken(t *testing.T) {
 	s := newServer(t, &book{}, withToken)
-	paths := map[string]string{"/v1/runs": "GET", "/v1/runs/reviews/1": "GET", "/v1/jobs": "GET", "/v1/nothing": "GET", "/": "GET", "/metrics": "GET"}
+	paths := map[string]string{"/v1/runs": "GET", "/v1/runs/reviews/1": "GET", "/v1/jobs": "GET", "/v1/nothing": "GET", "/": "GET"}
 	for path, method := range paths {
 		for _, header := range []string{"X: y", "Authorization: Basic " + secret, "Authorization: " + secret} {
 			a := do(t, s, method, path, "", header)
@@ -32,6 +32,7 @@ func TestAP05ClosedWithoutToken(t *testing.T) {
 	}
 	do(t, s, "POST", "/v1/runs", "{").want(t, 401, "unauthorized")
 	do(t, s, "POST", "/healthz", "").want(t, 401, "unauthorized")
+	do(t, s, "POST", "/metrics", "").want(t, 401, "unauthorized")
 	for _, open := range []string{"/healthz", "/readyz", "/openapi.yaml"} {
 		do(t, s, "GET", open, "", "Host: anything.example").want(t, 200, "")
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -49,6 +50,8 @@ type Config struct {
 	// Overlap answers how a job's runs fit into the time between their starts; nil:
 	// unknown.
 	Overlap func(ctx context.Context, job string) (claim.Overlap, error)
+	// Metrics answers /metrics; nil: there is none here.
+	Metrics http.Handler
 	// NewRunID names a run whose caller did not; nil: random letters and digits.
 	NewRunID func() string
 

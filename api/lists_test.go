@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -176,4 +177,20 @@ func TestReady(t *testing.T) {
 		t.Errorf("answered %v %s", a.Header, a.Body)
 	}
 	do(t, s, "GET", "/healthz", "").want(t, 200, "")
+}
+
+func TestMetricsAreOpen(t *testing.T) {
+	s := newServer(t, &book{}, withToken, func(c *api.Config) {
+		c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+			fmt.Fprintln(w, "sheetclaim_ledger_up 1")
+		})
+	})
+	if a := do(t, s, "GET", "/metrics", ""); a.Status != 200 || a.Body != "sheetclaim_ledger_up 1\n" {
+		t.Errorf("answered %d %s", a.Status, a.Body)
+	}
+	a := do(t, newServer(t, &book{}, withToken), "GET", "/metrics", "")
+	if a.want(t, 404, "not_found"); !contains(a.Detail, "metrics_listen") {
+		t.Errorf("says %q", a.Detail)
+	}
 }

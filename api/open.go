@@ -34,6 +34,15 @@ func (s *Server) getReady(c echo.Context) error {
 	return write(c, http.StatusOK, echo.MIMEApplicationJSON, health{"ready"})
 }
 
+// getMetrics answers a scrape of Prometheus.
+func (s *Server) getMetrics(c echo.Context) error {
+	if s.cfg.Metrics == nil {
+		return refuse(codeNotFound, "there are no metrics here: see api.metrics_listen in the configuration")
+	}
+	s.cfg.Metrics.ServeHTTP(c.Response(), c.Request())
+	return nil
+}
+
 // getDescription serves openapi.yaml, under the media type of RFC 9512.
 func (s *Server) getDescription(c echo.Context) error {
 	return c.Blob(http.StatusOK, "application/yaml", description)

@@ -74,6 +74,7 @@ func (s *Server) routes() []route {
 		{http.MethodGet, "/v1/keys", false, s.getKeys},
 		{http.MethodGet, "/healthz", true, s.getHealth},
 		{http.MethodGet, "/readyz", true, s.getReady},
+		{http.MethodGet, "/metrics", true, s.getMetrics},
 		{http.MethodGet, "/openapi.yaml", true, s.getDescription},
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/sheetclaim/sheetclaim/internal/alert"
 	"github.com/sheetclaim/sheetclaim/internal/key"
 )
 
@@ -184,33 +183,4 @@ func signalled(sig os.Signal) int {
 		return base + int(n)
 	}
 	return base
-}
-
-// newLogger logs for people or for machines. Secrets, addresses and message bodies
-// are never logged. Those who log see to that; what mail servers and Google say in
-// their own words goes through concealAttr in addition.
-func newLogger(w io.Writer, format, level string) *slog.Logger {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		l = slog.LevelInfo
-	}
-	opts := &slog.HandlerOptions{Level: l, ReplaceAttr: concealAttr}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, opts))
-	}
-	return slog.New(slog.NewTextHandler(w, opts))
-}
-
-// concealAttr hides addresses in the texts and errors of a line.
-func concealAttr(_ []string, a slog.Attr) slog.Attr {
-	if a.Key == "stack" { // its paths hold module@version
-		return a
-	}
-	switch v := a.Value.Any().(type) {
-	case string:
-		a.Value = slog.StringValue(alert.Conceal(v))
-	case error:
-		a.Value = slog.StringValue(alert.Conceal(v.Error()))
-	}
-	return a
 }

@@ -27,7 +27,7 @@ const (
 func (k *checker) openMailer() *mailer.SMTP {
 	smtp := *k.cfg.SMTP
 	smtp.Timeout = min(smtp.Timeout, checkPatience)
-	m, err := openMailer(&smtp, k.cfg.Instances, k.m.log)
+	m, err := openMailer(&smtp, k.cfg.Instances, nil, k.m.log)
 	if err != nil {
 		k.r.FailSetup(check.Configuration, "", err.Error(), "correct the smtp section")
 		return nil

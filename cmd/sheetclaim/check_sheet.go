@@ -61,7 +61,7 @@ func (k *checker) google(ctx context.Context, jobs []string, mail *mailer.SMTP) 
 // newSheet readies the look at a job's sheet, with the client of the checker.
 func (k *checker) newSheet(ctx context.Context, name string) (_ *sheetCheck, err error) {
 	if k.client == nil {
-		if k.client, err = k.m.newClient(ctx, k.cfg); err != nil {
+		if k.client, err = k.m.newClient(ctx, k.cfg, nil); err != nil {
 			return nil, err
 		}
 	}

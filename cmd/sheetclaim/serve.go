@@ -69,11 +69,23 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if p.scrapes, err = p.listenMetrics(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	if m.Ready != nil {
-		m.Ready(map[string]string{"api": scheme + "://" + l.Addr().String()})
+		m.Ready(addresses(scheme, l, p.scrapes))
 	}
 	m.log.Info("serving", "address", l.Addr().String(), "scheme", scheme, "jobs", cfg.JobNames(), "version", version)
 	return m.parts(ctx, p, server, l, ticks, settled)
+}
+
+// addresses are those that the program listens on, by what answers there.
+func addresses(scheme string, l, scrapes net.Listener) map[string]string {
+	addrs := map[string]string{"api": scheme + "://" + l.Addr().String()}
+	if scrapes != nil {
+		addrs["metrics"] = "http://" + scrapes.Addr().String()
+	}
+	return addrs
 }
 
 // serverTLS loads the certificate of the API. Versions before TLS 1.2 are refused
@@ -93,10 +105,13 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 	alerts, stopAlerts := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAlerts()
 	var all, last sync.WaitGroup
-	errs := make(chan error, 2)
+	errs := make(chan error, 3)
 	last.Go(func() { p.alerts.Run(alerts) })
 	last.Go(func() { p.callbacks.Run(alerts) })
 	all.Go(func() { defer stop(); errs <- server.Serve(ctx, l) })
+	if p.scrapes != nil {
+		all.Go(func() { defer stop(); errs <- p.serveMetrics(ctx, p.scrapes) })
+	}
 	all.Go(func() { m.recoverOften(ctx, p, settled) })
 	all.Go(func() { defer stop(); errs <- ticks.Run(ctx) })
 	<-ctx.Done()
@@ -188,6 +203,7 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 		}
 		return next
 	}
+	c.Metrics = p.metricsBeside()
 	c.Overlap = func(ctx context.Context, name string) (claim.Overlap, error) { return m.overlap(ctx, p, name) }
 	return c
 }

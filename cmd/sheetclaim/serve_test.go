@@ -21,6 +21,7 @@ import (
 type service struct {
 	t       *testing.T
 	url     string
+	metrics string // the address of metrics, where they have one of their own
 	program *program
 	stop    context.CancelFunc
 	ended   chan int
@@ -39,7 +40,7 @@ func (s *stage) serveAt(config string, now func() time.Time, args ...string) *se
 	v := &service{t: s.t, program: newProgram(nil), ended: make(chan int, 1)}
 	ready := make(chan string, 1)
 	v.program.Now = now
-	v.program.Ready = func(addrs map[string]string) { ready <- addrs["api"] }
+	v.program.Ready = func(addrs map[string]string) { v.metrics = addrs["metrics"]; ready <- addrs["api"] }
 	ctx, stop := context.WithCancel(context.Background())
 	v.stop = stop
 	go func() { v.ended <- v.program.Run(ctx, append([]string{"--config", config, "serve"}, args...)) }()

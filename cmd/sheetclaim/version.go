@@ -13,14 +13,18 @@ type versionCmd struct{}
 
 // Run prints what was built, from what, and with what.
 func (versionCmd) Run(m *Main) error {
-	commit := "unknown"
+	_, err := fmt.Fprintf(m.Stdout, "sheetclaim %s (commit %s, %s, %s/%s)\n", version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+// commit is what was built; "unknown" where the build does not say.
+func commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
-				commit = s.Value
+				return s.Value
 			}
 		}
 	}
-	_, err := fmt.Fprintf(m.Stdout, "sheetclaim %s (commit %s, %s, %s/%s)\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	return "unknown"
 }

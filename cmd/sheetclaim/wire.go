@@ -19,7 +19,9 @@ import (
 	"github.com/sheetclaim/sheetclaim/internal/job"
 	"github.com/sheetclaim/sheetclaim/internal/ledger"
 	"github.com/sheetclaim/sheetclaim/internal/mailer"
+	"github.com/sheetclaim/sheetclaim/internal/metrics"
 	"github.com/sheetclaim/sheetclaim/internal/sheets"
+	"github.com/sheetclaim/sheetclaim/internal/tracing"
 )
 
 // googleQuota is the reads, and the writes, that Google allows one account in a minute
@@ -34,6 +36,11 @@ type parts struct {
 	alerts    *alert.Deliverer
 	callbacks *alert.Caller
 	service   *claim.Service
+
+	metrics   *metrics.Metrics
+	scrapes   net.Listener     // for metrics alone; nil: none
+	traces    *tracing.Tracing // nil: none are sent
+	observers observers        // both
 }
 
 // load reads the configuration.
@@ -65,7 +72,10 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 			err = errors.Join(err, p.close())
 		}
 	}()
-	if p.mailer, err = openMailer(cfg.SMTP, cfg.Instances, m.log); err != nil {
+	if err := m.observe(ctx, p); err != nil {
+		return nil, err
+	}
+	if p.mailer, err = openMailer(cfg.SMTP, cfg.Instances, p.observers, m.log); err != nil {
 		return nil, err
 	}
 	routes, err := alertRoutes(cfg.Alerts, p.mailer, m)
@@ -85,7 +95,7 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 		Client: alert.NewPoster(http.DefaultTransport), Now: m.Now, Wait: wait, Log: m.log,
 	}
 	if client == nil {
-		if client, err = m.newClient(ctx, cfg); err != nil {
+		if client, err = m.newClient(ctx, cfg, p.observers); err != nil {
 			return nil, err
 		}
 	}
@@ -100,10 +110,11 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 }
 
 // newClient makes the client of Google Sheets. It logs in at its first call.
-func (m *Main) newClient(ctx context.Context, cfg *job.Config) (*sheets.Client, error) {
+func (m *Main) newClient(ctx context.Context, cfg *job.Config, seen observers) (*sheets.Client, error) {
 	return sheets.New(ctx, sheets.Config{
 		CredentialsFile: cfg.Google.CredentialsFile, Endpoint: cfg.Google.Endpoint, UserAgent: "sheetclaim/" + version, Now: m.Now, Log: m.log,
 		ReadsPerMinute: googleQuota / max(1, cfg.Instances), WritesPerMinute: googleQuota / max(1, cfg.Instances),
+		Observe: seen.Sheets,
 	})
 }
 
@@ -117,7 +128,7 @@ func (m *Main) newService(p *parts, client *sheets.Client, jobs map[string]*clai
 			sheet, calls := client.Counting()
 			return &claim.Worker{
 				Sheet: sheet, Ledger: p.ledger, Mailer: p.mailer, Now: m.Now, Wait: wait,
-				NewMark: func() string { return randomText(8) }, Calls: calls, Log: m.log,
+				NewMark: func() string { return randomText(8) }, Calls: calls, Trace: p.observers, Log: m.log,
 			}
 		},
 	}
@@ -137,12 +148,15 @@ func (p *parts) close() error {
 	if p.ledger != nil {
 		errs = append(errs, p.ledger.Close())
 	}
+	if p.traces != nil {
+		p.traces.Close()
+	}
 	return errors.Join(errs...)
 }
 
 // openMailer translates the smtp section for one of several instances. Without one nothing is mailed: all jobs are
 // claim_only, and the mailer only judges whether what stands in a cell is an address.
-func openMailer(c *job.SMTP, instances int, log *slog.Logger) (*mailer.SMTP, error) {
+func openMailer(c *job.SMTP, instances int, seen observers, log *slog.Logger) (*mailer.SMTP, error) {
 	if c == nil {
 		return mailer.New(mailer.Config{Host: "localhost", From: "nobody@localhost", Now: time.Now, Log: log})
 	}
@@ -150,7 +164,7 @@ func openMailer(c *job.SMTP, instances int, log *slog.Logger) (*mailer.SMTP, err
 		Host: c.Host, Port: c.Port, TLS: mailer.TLSMode(c.TLS), CAFile: c.CAFile, SkipVerify: c.SkipVerify,
 		Username: c.Username, Password: c.Password.Reveal(), HELO: c.Helo, From: c.From,
 		Connections: c.Connections, MessagesPerConnection: c.MessagesPerConnection,
-		Timeout: c.Timeout, DotTimeout: c.DotTimeout, Now: time.Now, Log: log,
+		Timeout: c.Timeout, DotTimeout: c.DotTimeout, Now: time.Now, Observe: seen.SMTP, Log: log,
 	}
 	if c.Rate.Count > 0 {
 		cfg.Rate = rate.Limit(float64(c.Rate.Count) / c.Rate.Per.Seconds() / float64(max(1, instances)))

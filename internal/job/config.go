@@ -105,6 +105,10 @@ type API struct {
 	// X-Forwarded-For who asked.
 	TrustedProxies []string `yaml:"trusted_proxies"`
 
+	// MetricsListen is where /metrics is: "" on Listen, MetricsOff nowhere, else an
+	// address of its own.
+	MetricsListen string `yaml:"metrics_listen"`
+
 	proxies []netip.Prefix // of TrustedProxies
 }
 
@@ -113,6 +117,9 @@ type ServerTLS struct {
 	CertFile string `yaml:"cert_file"` // PEM: the certificate, then those between it and its authority
 	KeyFile  string `yaml:"key_file"`  // PEM
 }
+
+// MetricsOff in place of an address switches /metrics off.
+const MetricsOff = "off"
 
 // Token lets a caller in.
 type Token struct {

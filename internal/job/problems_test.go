@@ -80,6 +80,7 @@ c.yaml:3:22: smtp.oauth.token_url: expected https, found plain http to another m
 		{"alert address", top, "alerts: {email: [ops]}\n" + top, `c.yaml:1:18: alerts.email[0]: expected a mail address such as "Acme <hello@example.com>", found "ops"`},
 		{"webhook", top, "alerts: {webhook: {url: hooks.example.com}}\n" + top, `c.yaml:1:25: alerts.webhook.url: expected an address such as https://host/path, found "hooks.example.com"`},
 		{"listen", top, "api: {listen: \"8080\"}\n" + top, `c.yaml:1:15: api.listen: expected host:port such as 127.0.0.1:8080, found "8080"`},
+		{"metrics listen", top, "api: {metrics_listen: on}\n" + top, `c.yaml:1:23: api.metrics_listen: expected off, or host:port such as 127.0.0.1:9464, found "on"`},
 		{"open without tokens", top, "api: {listen: \":8080\"}\n" + top, `c.yaml:1:15: api.listen: ":8080" can be reached from other machines: add api.tokens, or listen on 127.0.0.1`},
 		{"token", top, "api: {tokens: [{name: a, token: \"${EMPTY}\"}, {name: a, token: x, jobs: []}, {token: x, jobs: [jj]}]}\n" + top, `c.yaml:1:33: api.tokens[0].token: the value is missing
 c.yaml:1:53: api.tokens[1].name: two tokens are named "a", expected a name of its own for each

@@ -209,11 +209,14 @@ func (r *reader) api(c *Config) {
 	a := &c.API
 	r.serverTLS(a.TLS)
 	r.proxies(a)
-	host, port, err := net.SplitHostPort(a.Listen)
-	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || n < 0 || n > 65535 {
+	host, _, _ := net.SplitHostPort(a.Listen)
+	if !isAddress(a.Listen) {
 		r.at("api.listen", "expected host:port such as 127.0.0.1:8080, found %s", r.show("api.listen", a.Listen))
 	} else if !isLoopback(host) && len(a.Tokens) == 0 {
 		r.at("api.listen", "%s can be reached from other machines: add api.tokens, or listen on 127.0.0.1", r.show("api.listen", a.Listen))
+	}
+	if a.MetricsListen != "" && a.MetricsListen != MetricsOff && !isAddress(a.MetricsListen) {
+		r.at("api.metrics_listen", "expected off, or host:port such as 127.0.0.1:9464, found %s", r.show("api.metrics_listen", a.MetricsListen))
 	}
 	r.atLeast("api.max_wait", a.MaxWait, 0)
 	r.callbacks(c)
@@ -250,6 +253,13 @@ func (r *reader) callbacks(c *Config) {
 	if len(a.CallbackHosts) > 0 && a.CallbackSecret == "" && wellFormed {
 		r.at("api.callback_hosts", "callbacks are signed, and there is no secret: add callback_secret, or a secret to alerts.webhook")
 	}
+}
+
+// isAddress reports whether a text is host:port.
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	n, convErr := strconv.Atoi(port)
+	return err == nil && convErr == nil && n >= 0 && n <= 65535
 }
 
 func (r *reader) tokenJobs(c *Config, path string, t Token) {

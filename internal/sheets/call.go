@@ -19,7 +19,7 @@ const tries = 3
 
 // call names a call for whoever counts, and for the words of its errors.
 type call struct {
-	name        string // read, tabs, claim, replace or prune
+	name        string // read, tabs, claim, replace, prune or check
 	spreadsheet string
 	tab         string // as addressed; "" for the first, or for none
 	write       bool

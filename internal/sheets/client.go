@@ -38,7 +38,7 @@ type Config struct {
 	Rand func() float64   // luck for waits, in [0,1); nil: math/rand/v2
 	Log  *slog.Logger     // nil: nothing is logged
 
-	// Observe is told of each request that is sent (read, tabs, claim, replace or prune)
+	// Observe is told of each request that is sent (read, tabs, claim, replace, prune or check)
 	// and answers what is to be told its end: ok, fenced, throttled, refused, unsent or
 	// unclear. Nil: nobody counts.
 	Observe func(ctx context.Context, call string) (context.Context, func(result string))

@@ -46,7 +46,7 @@ func (c *Client) Inspect(ctx context.Context, g *claim.Grid, columns []int) (*In
 		}
 	}
 	var found *Inspection
-	_, f := c.read(ctx, call{spreadsheet: g.Spreadsheet, tab: area.Tab}, false, func(ctx context.Context) error {
+	_, f := c.read(ctx, call{name: "check", spreadsheet: g.Spreadsheet, tab: area.Tab}, false, func(ctx context.Context) error {
 		book, err := c.service.Spreadsheets.Get(g.Spreadsheet).Ranges(texts(list)...).Fields(inspectFields).Context(ctx).Do()
 		if err != nil {
 			return err

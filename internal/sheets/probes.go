@@ -78,7 +78,7 @@ func (s *Scratch) searched(ctx context.Context) Observation {
 	o := Observation{Name: "developerMetadata:search shows the fence"}
 	req := &api.SearchDeveloperMetadataRequest{DataFilters: []*api.DataFilter{{DeveloperMetadataLookup: &api.DeveloperMetadataLookup{MetadataKey: fenceKey}}}}
 	found := 0
-	_, f := s.c.read(ctx, call{spreadsheet: s.Spreadsheet}, false, func(ctx context.Context) error {
+	_, f := s.c.read(ctx, call{name: "check", spreadsheet: s.Spreadsheet}, false, func(ctx context.Context) error {
 		answer, err := s.c.service.Spreadsheets.DeveloperMetadata.Search(s.Spreadsheet, req).Context(ctx).Do()
 		if err == nil {
 			found = len(answer.MatchedDeveloperMetadata)
@@ -101,7 +101,7 @@ func (s *Scratch) byFilter(ctx context.Context) (*claim.Grid, error) {
 	}
 	req := &api.GetSpreadsheetByDataFilterRequest{DataFilters: filters(s.Tab.ID, []Range{area})}
 	var g *claim.Grid
-	_, f := s.c.read(ctx, call{spreadsheet: s.Spreadsheet}, false, func(ctx context.Context) error {
+	_, f := s.c.read(ctx, call{name: "check", spreadsheet: s.Spreadsheet}, false, func(ctx context.Context) error {
 		book, err := s.c.service.Spreadsheets.GetByDataFilter(s.Spreadsheet, req).Fields(googleapi.Field(readFields(true))).Context(ctx).Do()
 		if err == nil {
 			g, err = answerOf(book).grid(s.Target, area, "", claim.Ask{Tab: &s.Tab, Fence: true})

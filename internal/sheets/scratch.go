@@ -85,7 +85,7 @@ func (s *Scratch) send(ctx context.Context, requests ...*api.Request) (*api.Batc
 	if err := s.c.quota.write(ctx); err != nil {
 		return nil, cancelled(err)
 	}
-	return s.c.batch(ctx, call{spreadsheet: s.Spreadsheet, write: true}, &api.BatchUpdateSpreadsheetRequest{Requests: requests}, "spreadsheetId,replies")
+	return s.c.batch(ctx, call{name: "check", spreadsheet: s.Spreadsheet, write: true}, &api.BatchUpdateSpreadsheetRequest{Requests: requests}, "spreadsheetId,replies")
 }
 
 // put writes texts from a cell on.
@@ -117,7 +117,7 @@ func (s *Scratch) look(ctx context.Context, rows ...int) (cells []string, metada
 	for _, row := range rows {
 		ranges = append(ranges, fmt.Sprintf("%s!%s%d", quoteTab(s.Tab.Title), columnName(probeColumn), row+1))
 	}
-	_, f := s.c.read(ctx, call{spreadsheet: s.Spreadsheet, tab: s.Tab.Title}, false, func(ctx context.Context) error {
+	_, f := s.c.read(ctx, call{name: "check", spreadsheet: s.Spreadsheet, tab: s.Tab.Title}, false, func(ctx context.Context) error {
 		book, err := s.c.service.Spreadsheets.Get(s.Spreadsheet).Ranges(ranges...).
 			Fields("spreadsheetId,sheets(properties(sheetId,title),data(startRow,startColumn,rowData(values(userEnteredValue,effectiveValue)))" + metadataFields + ")").
 			Context(ctx).Do()
