@@ -50,6 +50,21 @@ type QueuedAlert struct {
 	Tries  int       // deliveries that failed on this route
 }
 
+// Delivery is how an alert fares on one route.
+type Delivery struct {
+	Route   string
+	At      time.Time // when it went out; zero: not yet
+	Tries   int       // that failed
+	Problem string    // of the last of them
+	Next    time.Time // the next try; zero: now
+}
+
+// KeptAlert is an alert as it is remembered, delivered or not.
+type KeptAlert struct {
+	QueuedAlert
+	Deliveries []Delivery // one for each route; none when there was no route
+}
+
 // Outbox keeps alerts until they have been delivered on every route ("email",
 // "webhook").
 type Outbox interface {

@@ -78,6 +78,7 @@ func newPass(w *Worker, job *Job, o Order) *pass {
 // enter notes the step that begins.
 func (p *pass) enter(step Step) {
 	p.doc.Step = step
+	p.doc.Steps = append(p.doc.Steps, StepTime{Step: step, At: p.Now()})
 	p.log.Debug("step", "step", step, "rows", len(p.held))
 	p.observe()
 }

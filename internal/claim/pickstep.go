@@ -76,6 +76,7 @@ func (p *pass) read(ctx context.Context) error {
 	p.log.Debug("times are read", "zone", f.zone.String(), "spreadsheet_zone", g.Zone)
 	f.left = p.downtimes
 	p.grid, p.fit = g, f
+	p.doc.Spreadsheet, p.doc.Tab, p.doc.TabID = g.Spreadsheet, g.Tab.Title, &g.Tab.ID
 	return nil
 }
 

@@ -65,6 +65,12 @@ type APICalls struct {
 	Writes int `json:"writes"`
 }
 
+// StepTime says when a run began a step of the method.
+type StepTime struct {
+	Step Step      `json:"step"`
+	At   time.Time `json:"at"`
+}
+
 // Document is the run document, the same from the API and from run --json.
 type Document struct {
 	Job        string      `json:"job"`
@@ -80,6 +86,12 @@ type Document struct {
 	Rows       []RowReport `json:"rows"`
 	Doubts     []Doubt     `json:"doubts"`
 	APICalls   APICalls    `json:"api_calls"`
+	Steps      []StepTime  `json:"steps,omitempty"` // in order; those of chunks come again
+
+	// Where the rows are, once the sheet was read.
+	Spreadsheet string `json:"spreadsheet,omitempty"`
+	Tab         string `json:"tab,omitempty"`
+	TabID       *int64 `json:"tab_id,omitempty"`
 
 	// Of a run that only claimed: when its rows were handed out, how many, and until when
 	// they are to be settled.

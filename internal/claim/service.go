@@ -30,6 +30,7 @@ type Service struct {
 	live    map[int64]*Ticket // runs of this process, by sequence number
 	stops   map[*Ticket]context.CancelFunc
 	closing bool
+	changed chan struct{}    // closed at the next change of a run
 	wg      sync.WaitGroup   // calls of Start, and what they left running
 	desks   map[string]*desk // settled rows of each job that wait for their cells
 }
@@ -71,6 +72,7 @@ var ErrClosing = errors.New("the service is stopping and starts no more runs: tr
 // Open readies the service.
 func (s *Service) Open() {
 	s.live, s.stops, s.desks = map[int64]*Ticket{}, map[*Ticket]context.CancelFunc{}, map[string]*desk{}
+	s.changed = make(chan struct{})
 }
 
 // Close asks all runs to stop and waits for them: the message in flight is
@@ -167,6 +169,7 @@ func (s *Service) launch(job *Job, rec RunRecord, r Request) *Ticket {
 	s.mu.Lock()
 	s.live[rec.Seq] = t
 	s.mu.Unlock()
+	s.tell()
 	s.background(t, func(ctx context.Context) { s.carry(ctx, job, t, r) })
 	return t
 }
@@ -186,6 +189,7 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 	step := Step("")
 	w.Observe = func(d Document) {
 		t.set(d)
+		s.tell()
 		if d.Step != step { // other processes see how far it is, too
 			step = d.Step
 			if err := s.save(ctx, t.Run, d); err != nil {
@@ -212,6 +216,7 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 	s.mu.Lock()
 	delete(s.live, t.Run.Seq)
 	s.mu.Unlock()
+	s.tell()
 	if s.Ended != nil {
 		s.Ended()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Word is a person's answer to a message that waits.
@@ -24,7 +25,20 @@ type Settlement struct {
 	Word Word
 	Who  string
 	Why  string
+	// Generation, when not 0, is the one that is meant, and only while its fate is
+	// unknown: a word given from a page that somebody left open settles nothing twice.
+	Generation int
 }
+
+// Answer is a person's word on a message as it is remembered, for ever.
+type Answer struct {
+	MessageKey
+	At   time.Time
+	Text string // begins with SettledAs: the word, who gave it, and why
+}
+
+// SettledAs begins the event of a person's word.
+const SettledAs = "settled as "
 
 // Errors of Settle.
 var (
@@ -32,6 +46,7 @@ var (
 	ErrNotEnded   = errors.New("the message is under way: wait for the end of its run, then try again")
 	ErrNotUnknown = errors.New("only a message of unknown fate can be settled as sent")
 	ErrSeveral    = errors.New("that key waits in several spreadsheets: name the one that is meant")
+	ErrAnswered   = errors.New("the doubt was settled before")
 	ErrNoReason   = errors.New("say why: it is kept with the settlement")
 )
 
@@ -46,7 +61,10 @@ func Settle(ctx context.Context, l Ledger, s Settlement) error {
 	if err != nil {
 		return err
 	}
-	event := fmt.Sprintf("settled as %s by %s: %s", s.Word, s.Who, oneLine(s.Why))
+	if s.Generation != 0 && !m.isDoubt(s.Generation) {
+		return ErrAnswered
+	}
+	event := fmt.Sprintf(SettledAs+"%s by %s: %s", s.Word, s.Who, oneLine(s.Why))
 	move := Move{MessageKey: m.MessageKey, Claim: m.Claim, Event: event}
 	switch s.Word {
 	case WordSent:
@@ -64,14 +82,24 @@ func Settle(ctx context.Context, l Ledger, s Settlement) error {
 	default:
 		return fmt.Errorf("a message is settled as sent or resend, not as %q", s.Word)
 	}
+	if s.Generation != 0 {
+		move.If = func(m Message) bool { return m.isDoubt(s.Generation) }
+	}
 	moved, err := l.Move(ctx, RunRef{Job: s.Job, ID: "settle"}, []Move{move})
 	switch {
 	case err != nil:
 		return err
+	case !moved[0] && s.Generation != 0:
+		return ErrAnswered // by somebody else, since we looked
 	case !moved[0]:
 		return ErrNotEnded
 	}
 	return nil
+}
+
+// isDoubt reports whether a message is that generation, and waits for a person.
+func (m Message) isDoubt(generation int) bool {
+	return m.Generation == generation && m.Outcome == Unknown && m.SettledBy == ""
 }
 
 // sent makes the move for a message that went out: it settles an unknown, and takes
@@ -153,7 +181,7 @@ func (p *pass) heardSent(ctx context.Context, m Message) error {
 		Set: func(m *Message) {
 			m.Outcome, m.Status, m.SettledBy, m.Reason = Sent, "sent", "typed into the sheet", ""
 		},
-		Event: `settled as sent: a person typed "sent" into the cell`,
+		Event: SettledAs + `sent: a person typed "sent" into the cell`,
 	}
 	marked := Move{MessageKey: m.MessageKey, Claim: m.Claim, From: []State{Settled}, To: Marked, Event: "the cell reads so already"}
 	verified := Move{MessageKey: m.MessageKey, Claim: m.Claim, From: []State{Marked}, To: Verified, Event: "the cell reads so already"}

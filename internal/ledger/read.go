@@ -86,3 +86,51 @@ func (s *DB) Alerts(ctx context.Context) ([]claim.QueuedAlert, error) {
 	})
 	return as, err
 }
+
+// AlertsOf answers the alerts of a run since a moment, oldest first, and how they fare
+// on each route. The moment tells runs of one name apart.
+func (s *DB) AlertsOf(ctx context.Context, job, run string, since time.Time) ([]claim.KeptAlert, error) {
+	var kept []claim.KeptAlert
+	err := s.read(ctx, "list a run's alerts", func(t *tx) error {
+		kept = nil
+		as, err := list(ctx, t, scanAlert, `SELECT `+alertColumns+`, 0
+			FROM alerts a WHERE a.job = ? AND a.run_id = ? AND a.at >= ? ORDER BY a.number`, job, run, stamp(since))
+		for _, a := range as {
+			ds, err := list(ctx, t, scanDelivery, `SELECT route, delivered_at, tries, problem, next_try
+				FROM deliveries WHERE alert = ? ORDER BY route`, a.Number)
+			if err != nil {
+				return err
+			}
+			for _, d := range ds {
+				a.Tries = max(a.Tries, d.Tries)
+			}
+			kept = append(kept, claim.KeptAlert{QueuedAlert: a, Deliveries: ds})
+		}
+		return err
+	})
+	return kept, err
+}
+
+func scanDelivery(row scanner) (claim.Delivery, error) {
+	var d claim.Delivery
+	err := row.Scan(&d.Route, stamped{&d.At}, &d.Tries, &d.Problem, stamped{&d.Next})
+	return d, err
+}
+
+// Answers answers what people said of the messages of a job that waited for them,
+// newest first. Key "" means all keys.
+func (s *DB) Answers(ctx context.Context, job, key string, limit int) ([]claim.Answer, error) {
+	var as []claim.Answer
+	err := s.read(ctx, "list what people settled", func(t *tx) (err error) {
+		as, err = list(ctx, t, scanAnswer, `SELECT at, job, spreadsheet, key, generation, text FROM events
+			WHERE job = ?1 AND text LIKE 'settled as %' AND ?2 IN ('', key) ORDER BY number DESC LIMIT ?3`, job, key, limit)
+		return err
+	})
+	return as, err
+}
+
+func scanAnswer(row scanner) (claim.Answer, error) {
+	var a claim.Answer
+	err := row.Scan(stamped{&a.At}, &a.Job, &a.Spreadsheet, &a.Key, &a.Generation, &a.Text)
+	return a, err
+}

@@ -26,6 +26,8 @@ type Book interface {
 	Alerts(ctx context.Context) ([]claim.QueuedAlert, error)
 	Standing(ctx context.Context) (claim.Standing, error)
 	History(ctx context.Context, job string, since time.Time) (claim.History, error)
+	AlertsOf(ctx context.Context, job, run string, since time.Time) ([]claim.KeptAlert, error)
+	Answers(ctx context.Context, job, key string, limit int) ([]claim.Answer, error)
 	Keys() *ledger.Keys
 	Close() error
 }
@@ -102,6 +104,8 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"alerts/reserve race", alertsReserveRace},
 		{"alerts/last delivered", alertsLastDelivered},
 		{"alerts/report once", alertsOnce},
+		{"alerts/of a run", alertsOfRun},
+		{"answers", answers},
 		{"keys/claimed", keyClaimed},
 		{"keys/released", keyReleased},
 		{"keys/LG02 taken over", keyTakenOver},

@@ -121,6 +121,7 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_beside ON events (job, at) WHERE to_state = '';
 CREATE INDEX events_by_job ON events (job, number);
+CREATE INDEX events_settled ON events (job, number) WHERE text LIKE 'settled as %';
 
 CREATE TABLE alerts (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -135,6 +136,7 @@ CREATE TABLE alerts (
   todo   TEXT    NOT NULL
 ) STRICT;
 CREATE INDEX alerts_by_cause ON alerts (job, kind, cause);
+CREATE INDEX alerts_by_run ON alerts (job, run_id);
 
 -- One row for each route on which an alert is due.
 CREATE TABLE deliveries (
