@@ -113,7 +113,7 @@ func (s *Server) caller(c echo.Context) (*caller, error) {
 		c.Response().Header().Set("WWW-Authenticate", `Bearer realm="sheetclaim"`)
 		return nil, refuse(codeUnauthorized, "expected the header Authorization: Bearer <token>, found no bearer token: send one of those under api.tokens")
 	}
-	who, wait := s.logins.find(s.keys, addressOf(c), time.Now(), strings.TrimSpace(token))
+	who, wait := s.logins.find(s.keys, addressOf(c.RealIP()), time.Now(), strings.TrimSpace(token))
 	switch {
 	case who != nil:
 		return who, nil

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sheetclaim/sheetclaim/api/dashboard"
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/key"
 )
@@ -39,6 +40,13 @@ type Config struct {
 	Desk Desk
 	// Keys is the ledger of keys for any action; nil: there is none.
 	Keys key.Book
+	// Live has the runs of this process while they go on, for the page; nil: the page looks
+	// into Runs.
+	Live dashboard.Live
+	// Record is what the page shows of alerts and of what people settled; nil: nothing.
+	Record dashboard.Record
+	// SheetURL is where the page's links lead that show a place in a sheet; nil: to Google.
+	SheetURL func(dashboard.Place) string
 	// Settled is told the job of a message that was settled as sent, so that the sheet is
 	// marked soon; nil: nobody asks. It must not block.
 	Settled func(job string)

@@ -87,8 +87,8 @@ func (l *logins) makeRoom(now time.Time) {
 // addressOf is whose wrong tokens are counted together: one IPv4 address, or the /64
 // of an IPv6 address, since one host has all of that (RFC 4291, section 2.5.4).
 // Requests whose address cannot be read share a count.
-func addressOf(c echo.Context) netip.Prefix {
-	addr, err := netip.ParseAddr(c.RealIP())
+func addressOf(realIP string) netip.Prefix {
+	addr, err := netip.ParseAddr(realIP)
 	if err != nil {
 		return netip.Prefix{}
 	}

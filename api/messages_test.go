@@ -20,6 +20,7 @@ import (
 type desk struct {
 	waiting []claim.Message
 	err     error // of every call
+	refuses error // of Settle
 	said    []claim.Settlement
 	marked  []string // jobs that the hook was told
 }
@@ -29,10 +30,11 @@ func (d *desk) Waiting(_ context.Context, b claim.Book) ([]claim.Message, error)
 }
 
 func (d *desk) Settle(_ context.Context, s claim.Settlement) error {
-	if d.err == nil {
-		d.said = append(d.said, s)
+	if d.err != nil || d.refuses != nil {
+		return errors.Join(d.err, d.refuses)
 	}
-	return d.err
+	d.said = append(d.said, s)
+	return nil
 }
 
 func (d *desk) in(c *api.Config) {

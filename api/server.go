@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/sheetclaim/sheetclaim/api/dashboard"
 )
 
 // Server is the HTTP service.
@@ -20,6 +22,7 @@ type Server struct {
 	logins logins
 	anyone *caller         // who calls a service without tokens
 	open   map[string]bool // method and path of routes that need no token
+	page   *dashboard.Page
 }
 
 // New makes the service. It refuses to be reachable from other machines without a
@@ -42,13 +45,25 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.echo.Use(s.authenticate)
 	for _, r := range s.routes() {
-		s.echo.Add(r.method, r.path, r.handle)
-		s.open[r.method+" "+r.path] = r.open
+		s.add(r)
+	}
+	page, err := s.newPage()
+	if err != nil {
+		return nil, err
+	}
+	s.page = page
+	for _, r := range s.pageRoutes() {
+		s.add(r)
 	}
 	return s, nil
 }
 
-// route is one operation of openapi.yaml.
+func (s *Server) add(r route) {
+	s.echo.Add(r.method, r.path, r.handle)
+	s.open[r.method+" "+r.path] = r.open
+}
+
+// route is one operation of openapi.yaml, or one of the page, which is none.
 type route struct {
 	method, path string
 	open         bool // to callers without a token
@@ -102,6 +117,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	requests, hurry := context.WithCancel(context.WithoutCancel(ctx))
 	defer hurry()
 	srv := s.httpServer(requests)
+	srv.RegisterOnShutdown(s.page.Close) // its streams would hold the shutdown up
 	ended := make(chan error, 1)
 	go func() { ended <- serve(srv, l) }()
 	select {

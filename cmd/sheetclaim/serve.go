@@ -174,6 +174,7 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 		Desk: newDesk(p.ledger, p.cfg), MaxWait: p.cfg.API.MaxWait, CallbackHosts: p.cfg.API.CallbackHosts, Log: m.log,
 		Keys: p.ledger.Keys(),
 	}
+	c.Live, c.Record, c.SheetURL = p.service, p.ledger, sheetURL(p.cfg.Google)
 	c.Settled = func(string) {
 		select {
 		case settled <- struct{}{}:

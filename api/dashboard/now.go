@@ -1,0 +1,178 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
+)
+
+// listed is how many ended runs the first view lists.
+const listed = 12
+
+// board is what the first view shows: what goes on, what comes next, what was.
+type board struct {
+	Jobs    []jobState
+	Running []runView
+	Ended   []claim.Document
+	Doubts  int
+	Say     string // the progress in one sentence, for those who do not see it
+
+	records []claim.RunRecord
+	at      time.Time // of the look into the ledger
+	live    string    // the runs of this process at that time
+}
+
+// jobState is a job as it stands.
+type jobState struct {
+	Name     string
+	Schedule string
+	Next     time.Time       // zero: nothing starts it by itself
+	Last     *claim.Document // its newest run; nil: none yet
+	Doubts   int
+}
+
+// getNow shows the first view.
+func (p *Page) getNow(v *visit) error {
+	b, err := p.board(v.r.Context(), v.who)
+	if err != nil {
+		return ledgerFault(err)
+	}
+	return v.show(http.StatusOK, "now", frame{Title: "Now", Live: "/live", Reload: len(b.Running) > 0, Data: b})
+}
+
+// board looks at everything that a viewer may see.
+func (p *Page) board(ctx context.Context, who *viewer) (*board, error) {
+	b := &board{at: p.now(), live: names(p.cfg.Live.Live())}
+	var err error
+	if b.records, err = p.recent(ctx, who); err != nil {
+		return nil, err
+	}
+	for _, rec := range b.records {
+		if rec.Document.State == claim.RunFinished && len(b.Ended) < listed {
+			b.Ended = append(b.Ended, rec.Document)
+		}
+	}
+	for _, j := range who.jobs {
+		state := jobState{Name: j.Name, Schedule: j.Schedule}
+		if j.Next != nil {
+			if next := j.Next(); len(next) > 0 {
+				state.Next = next[0]
+			}
+		}
+		last, err := p.cfg.Runs.Recent(ctx, j.Name, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(last) > 0 {
+			state.Last = &last[0].Document
+		}
+		doubts, _, err := p.waitingOf(ctx, []Job{j})
+		if err != nil {
+			return nil, err
+		}
+		state.Doubts = len(doubts)
+		b.Doubts += state.Doubts
+		b.Jobs = append(b.Jobs, state)
+	}
+	b.follow(p, who)
+	return b, nil
+}
+
+// follow brings what goes on up to this moment.
+func (b *board) follow(p *Page, who *viewer) {
+	b.Running = p.running(who, b.records)
+	b.Say = say(b.Running)
+}
+
+// shared is the board for a viewer's streams: the ledger is looked into once for all of
+// them, and again when a run of this process began or ended.
+func (p *Page) shared(ctx context.Context, who *viewer) (*board, error) {
+	p.mu.Lock()
+	kept := p.boards[who.name]
+	p.mu.Unlock()
+	if kept == nil || p.now().Sub(kept.at) >= lookEvery/2 || kept.live != names(p.cfg.Live.Live()) {
+		var err error
+		if kept, err = p.board(ctx, who); err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		p.boards[who.name] = kept
+		p.mu.Unlock()
+	}
+	b := *kept
+	b.follow(p, who)
+	return &b, nil
+}
+
+// names tells sets of runs apart.
+func names(docs []claim.Document) string {
+	var s strings.Builder
+	for _, d := range docs {
+		fmt.Fprintf(&s, "%q %q\n", d.Job, d.RunID)
+	}
+	return s.String()
+}
+
+// recent answers the newest runs that a viewer may see. One that is not bound sees
+// those of jobs that are no longer configured too.
+func (p *Page) recent(ctx context.Context, who *viewer) ([]claim.RunRecord, error) {
+	const beside = 8 // that may be running
+	if !who.bound {
+		return p.cfg.Runs.Recent(ctx, "", listed+beside)
+	}
+	var all []claim.RunRecord
+	for _, j := range who.jobs {
+		recs, err := p.cfg.Runs.Recent(ctx, j.Name, listed+beside)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, recs...)
+	}
+	slices.SortStableFunc(all, func(a, b claim.RunRecord) int { return b.Document.StartedAt.Compare(a.Document.StartedAt) })
+	return all[:min(listed+beside, len(all))], nil
+}
+
+// running answers the runs that go on: those of this process as they are at this
+// moment, the others as they last wrote themselves down.
+func (p *Page) running(who *viewer, recent []claim.RunRecord) []runView {
+	var views []runView
+	here := map[[2]string]bool{}
+	for _, d := range p.cfg.Live.Live() {
+		here[[2]string{d.Job, d.RunID}] = true
+		if who.sees(d.Job) && d.State != claim.RunFinished {
+			views = append(views, p.viewRun(d))
+		}
+	}
+	for _, rec := range recent {
+		d := rec.Document
+		if d.State == claim.RunFinished || here[[2]string{d.Job, d.RunID}] {
+			continue
+		}
+		view := p.viewRun(d)
+		view.Elsewhere, view.Dead = true, !rec.Alive
+		views = append(views, view)
+	}
+	slices.SortStableFunc(views, func(a, b runView) int { return b.StartedAt.Compare(a.StartedAt) })
+	return views
+}
+
+// say tells in one sentence what goes on.
+func say(running []runView) string {
+	switch len(running) {
+	case 0:
+		return "No run is under way."
+	case 1:
+		r := running[0]
+		return "Run " + r.RunID + " of " + r.Job + ": " + string(r.Step) + ", " + r.Progress()
+	}
+	sent, rows := 0, 0
+	for _, r := range running {
+		sent, rows = sent+r.Settled, rows+len(r.Rows)
+	}
+	return plural(len(running), "run", "runs") + " under way, " + plural(rows, "row", "rows") + ", " + plural(sent, "row", "rows") + " done."
+}
