@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
@@ -56,9 +58,9 @@ func (s *DB) Take(ctx context.Context, run claim.RunRef, takes []claim.Take) ([]
 		if err != nil || !leased {
 			return err
 		}
-		for i, want := range takes {
-			if taken[i], err = t.take(ctx, run, want); err != nil {
-				return fmt.Errorf("key %q: %w", want.Key, err)
+		for _, i := range byKey(takes) {
+			if taken[i], err = t.take(ctx, run, takes[i]); err != nil {
+				return fmt.Errorf("key %q: %w", takes[i].Key, err)
 			}
 		}
 		return nil
@@ -67,6 +69,17 @@ func (s *DB) Take(ctx context.Context, run claim.RunRef, takes []claim.Take) ([]
 		return nil, err
 	}
 	return taken, nil
+}
+
+// byKey is the order in which keys are taken: one order for all, or two runs would
+// wait for each other until the database finds out.
+func byKey(takes []claim.Take) []int {
+	order := make([]int, len(takes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(takes[a].Key, takes[b].Key) })
+	return order
 }
 
 // take gives one key to a run, if it is free.
