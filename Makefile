@@ -79,8 +79,13 @@ $(SBOM):
 	mv .tools/cyclonedx-gomod $@
 
 .PHONY: bench
-bench: ## benchmarks
+bench: ## benchmarks, and the key ledger beside the script that it is measured against
 	$(GO) test -run '^$$' -bench . ./...
+	SHEETCLAIM_BENCH=1 $(GO) test -count=1 -run 'TestKeyRates' -v ./cmd/sheetclaim | grep -vE '^(===|---) '
+
+.PHONY: origins
+origins: ## the tests of the guides that the key ledger comes from, in full
+	SHEETCLAIM_ORIGINS=1 $(GO) test -count=1 -run 'TestLG01|TestOrigins' -v ./cmd/sheetclaim | grep -vE '^=== '
 
 .PHONY: vuln
 vuln: ## known vulnerabilities; needs the database of the Go project, so it is no gate

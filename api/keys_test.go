@@ -141,6 +141,26 @@ func TestLG02LG03Takeover(t *testing.T) {
 	}
 }
 
+// The crash of the guide: a claim whose owner died is refused after 60 s and let in
+// after 16 min, and a key that is done stays refused.
+func TestOriginsCrash(t *testing.T) {
+	s, clock := keyServer(t)
+	asked(t, s, "claim", `{"key": "crashed"}`)
+	finished := asked(t, s, "claim", `{"key": "finished"}`)
+	asked(t, s, "done", body(`{"key": "finished", "token": %q}`, finished.Token))
+	clock.move(time.Minute)
+	if k := asked(t, s, "claim", `{"key": "crashed"}`); k.Won {
+		t.Errorf("after 60 s: %+v", k)
+	}
+	clock.move(15 * time.Minute)
+	if k := asked(t, s, "claim", `{"key": "crashed"}`); !k.Won || !k.Takeover {
+		t.Errorf("after 16 min: %+v", k)
+	}
+	if k := asked(t, s, "claim", `{"key": "finished"}`); k.Won || k.State != "done" {
+		t.Errorf("a finished key: %+v", k)
+	}
+}
+
 func TestUnknownKeys(t *testing.T) {
 	s, clock := keyServer(t)
 	asked(t, s, "claim", `{"key": "crashed", "takeover": "never", "lease": "1m"}`)

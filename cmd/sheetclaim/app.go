@@ -47,21 +47,34 @@ func NewMain() *Main {
 	}
 }
 
-// cli is the command line.
-type cli struct {
+// keyCLI is the part of the command line that scripts start many times a second: it is
+// understood alone, since building the whole takes as long as the rest of a claim.
+type keyCLI struct {
+	globals
+
+	Key  keyCmd  `cmd:"" help:"Claim a key before any action that must happen at most once."`
+	Once onceCmd `cmd:"" help:"Run a command at most once per key."`
+}
+
+// globals are the flags of every command.
+type globals struct {
 	Config    string `help:"Configuration file; sheetclaim.yaml when left out." default:"sheetclaim.yaml" env:"SHEETCLAIM_CONFIG" type:"path" placeholder:"FILE"`
 	LogFormat string `help:"text or json, on stderr." enum:"text,json" default:"text"`
 	LogLevel  string `help:"debug, info, warn or error." enum:"debug,info,warn,error" default:"${level}"`
+}
 
-	Demo     demoCmd     `cmd:"" help:"Show it: emulator, mail catcher, ledger and service in one process; three runs at once on a sample sheet."`
-	Serve    serveCmd    `cmd:"" help:"Serve the HTTP API and start scheduled runs."`
-	Run      runCmd      `cmd:"" help:"Run a job once, now."`
-	Check    checkCmd    `cmd:"" help:"Look at everything that a run needs, and say what to do about what is wrong."`
-	Preview  previewCmd  `cmd:"" help:"Show what a run would send now, rendered; touch nothing."`
-	Doubts   doubtsCmd   `cmd:"" help:"List the messages that wait for a person."`
-	Settle   settleCmd   `cmd:"" help:"Say what became of a message that waits: it was sent, or send it again."`
-	Key      keyCmd      `cmd:"" help:"Claim a key before any action that must happen at most once."`
-	Once     onceCmd     `cmd:"" help:"Run a command at most once per key."`
+// cli is the command line.
+type cli struct {
+	Demo    demoCmd    `cmd:"" help:"Show it: emulator, mail catcher, ledger and service in one process; three runs at once on a sample sheet."`
+	Serve   serveCmd   `cmd:"" help:"Serve the HTTP API and start scheduled runs."`
+	Run     runCmd     `cmd:"" help:"Run a job once, now."`
+	Check   checkCmd   `cmd:"" help:"Look at everything that a run needs, and say what to do about what is wrong."`
+	Preview previewCmd `cmd:"" help:"Show what a run would send now, rendered; touch nothing."`
+	Doubts  doubtsCmd  `cmd:"" help:"List the messages that wait for a person."`
+	Settle  settleCmd  `cmd:"" help:"Say what became of a message that waits: it was sent, or send it again."`
+
+	keyCLI
+
 	Ledger   ledgerCmd   `cmd:"" help:"Move the ledger between SQLite and Postgres, and bring its tables up to date."`
 	Init     initCmd     `cmd:"" help:"Write a commented configuration to start from."`
 	Cfg      cfgCmd      `cmd:"" name:"config" help:"Look at the configuration."`
@@ -87,7 +100,7 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	ctx, stop := m.signals(ctx)
 	defer stop()
 	var c cli
-	parser, err := m.parser(ctx, &c)
+	parser, err := m.parser(ctx, &c, args)
 	if err != nil {
 		return m.fail(err)
 	}
@@ -95,15 +108,19 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 }
 
 // parser makes the parser of the command line.
-func (m *Main) parser(ctx context.Context, c *cli) (*kong.Kong, error) {
-	return kong.New(c,
+func (m *Main) parser(ctx context.Context, c *cli, args []string) (*kong.Kong, error) {
+	grammar := any(c)
+	if len(args) > 0 && (args[0] == "key" || args[0] == "once") {
+		grammar = &c.keyCLI
+	}
+	return kong.New(grammar,
 		kong.Name("sheetclaim"),
 		kong.Description("Mails the due rows of a Google Sheet at most once each, and never loses one silently."),
 		kong.Writers(m.Stdout, m.Stderr),
 		kong.Vars{"level": "info", "takeover": string(key.TakeExpired)},
 		kong.Exit(func(code int) { panic(&statusError{code: code}) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(m),
+		kong.Bind(m, &c.keyCLI),
 	)
 }
 

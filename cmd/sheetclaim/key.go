@@ -47,7 +47,7 @@ type ledgerFlag struct {
 }
 
 // openKeys opens the ledger alone.
-func (m *Main) openKeys(ctx context.Context, opts *cli, name string) (*ledger.DB, error) {
+func (m *Main) openKeys(ctx context.Context, opts *keyCLI, name string) (*ledger.DB, error) {
 	if name == "" {
 		secret, err := job.Ledger(opts.Config, m.Env)
 		if err != nil {
@@ -55,11 +55,11 @@ func (m *Main) openKeys(ctx context.Context, opts *cli, name string) (*ledger.DB
 		}
 		name = secret.Reveal()
 	}
-	return ledger.OpenURL(ctx, name, ledger.Options{Now: m.Now})
+	return ledger.OpenURL(ctx, name, ledger.Options{})
 }
 
 // withKeys opens the ledger for one command.
-func (m *Main) withKeys(ctx context.Context, opts *cli, do func(*ledger.Keys) error) (err error) {
+func (m *Main) withKeys(ctx context.Context, opts *keyCLI, do func(*ledger.Keys) error) (err error) {
 	l, err := m.openKeys(ctx, opts, opts.Key.Ledger)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func keyStatus(err error) error {
 }
 
 // print writes a document with --json, and nothing otherwise.
-func (m *Main) print(opts *cli, doc any) error {
+func (m *Main) print(opts *keyCLI, doc any) error {
 	if !opts.Key.JSON {
 		return nil
 	}
@@ -129,7 +129,7 @@ type keyClaimCmd struct {
 }
 
 // Run claims a key. The token is alone on stdout.
-func (c *keyClaimCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *keyClaimCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	want, err := c.claim(m, c.Key)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ type keyEnd struct {
 	Why   string `help:"What you saw; kept with the key. Needed without a token." placeholder:"TEXT"`
 }
 
-func (c keyEnd) say(ctx context.Context, m *Main, opts *cli, e key.End) error {
+func (c keyEnd) say(ctx context.Context, m *Main, opts *keyCLI, e key.End) error {
 	e.Key, e.Token, e.Who, e.Why = c.Key, c.Token, "cli:"+m.user(), c.Why
 	e, err := e.Checked()
 	if err != nil {
@@ -183,7 +183,7 @@ type keyDoneCmd struct {
 }
 
 // Run ends a claim as done.
-func (c *keyDoneCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *keyDoneCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	e := key.End{State: key.Done}
 	if c.Result != "" {
 		e.Result = asResult(c.Result)
@@ -209,7 +209,7 @@ type keyReleaseCmd struct {
 }
 
 // Run ends a claim as released, or as unknown.
-func (c *keyReleaseCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *keyReleaseCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	e := key.End{State: key.Released}
 	if c.Unknown {
 		e.State = key.Unknown
@@ -224,7 +224,7 @@ type keyRenewCmd struct {
 }
 
 // Run renews a claim.
-func (c *keyRenewCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *keyRenewCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	r, err := key.Renewal{Key: c.Key, Token: c.Token, Lease: time.Duration(c.Lease)}.Checked()
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ type keyShowCmd struct {
 }
 
 // Run shows one key.
-func (c *keyShowCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *keyShowCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	name, err := key.Clean(c.Key)
 	if err != nil {
 		return err
@@ -278,7 +278,7 @@ type keyListCmd struct {
 }
 
 // Run lists keys in their order.
-func (c *keyListCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *keyListCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	if c.Limit < 1 {
 		return errors.New("--limit must be at least 1")
 	}
@@ -310,7 +310,7 @@ type keyPruneCmd struct {
 }
 
 // Run forgets old keys.
-func (c *keyPruneCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *keyPruneCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	p := key.Prune{Days: c.Days, Count: c.DryRun, Force: c.Force}
 	if err := p.Check(); err != nil {
 		return err

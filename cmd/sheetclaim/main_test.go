@@ -13,7 +13,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "10"); err != nil { // these tests mostly wait
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"sheetclaim": main})
+	testscript.Main(m, map[string]func(){"sheetclaim": main, "delivery-worker": deliveryWorker})
 }
 
 func TestStories(t *testing.T) {

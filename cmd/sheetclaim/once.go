@@ -47,7 +47,7 @@ went; 125 an error of once itself.`
 }
 
 // Run runs a command at most once per key.
-func (c *onceCmd) Run(ctx context.Context, m *Main, opts *cli) error {
+func (c *onceCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	err := c.run(ctx, m, opts)
 	var end *statusError
 	if err == nil || errors.As(err, &end) {
@@ -56,7 +56,7 @@ func (c *onceCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 	return &statusError{code: exitOwn, text: err.Error()}
 }
 
-func (c *onceCmd) run(ctx context.Context, m *Main, opts *cli) (err error) {
+func (c *onceCmd) run(ctx context.Context, m *Main, opts *keyCLI) (err error) {
 	command := c.Command
 	if len(command) > 0 && command[0] == "--" {
 		command = command[1:]
@@ -83,6 +83,9 @@ func (c *onceCmd) run(ctx context.Context, m *Main, opts *cli) (err error) {
 		return nil
 	case !a.Won:
 		return &statusError{code: exitBusy, text: plain(a.Key + ": " + api.ViewClaim(a).Detail)}
+	}
+	if err := ctx.Err(); err != nil { // a signal came before there was a command to pass it on to
+		return errors.Join(err, keys.End(context.WithoutCancel(ctx), key.End{Key: a.Key, Token: a.Token, State: key.Released}))
 	}
 	return c.carryOut(ctx, m, keys, claimed{Answer: a, lease: want.Lease}, command)
 }

@@ -34,7 +34,7 @@ func wantCommand(t *testing.T, args ...string) {
 	t.Helper()
 	p := newProgram(nil)
 	var c cli
-	parser, err := p.parser(context.Background(), &c)
+	parser, err := p.parser(context.Background(), &c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestEverythingHasHelp(t *testing.T) {
 	t.Parallel()
 	p := newProgram(nil)
 	var c cli
-	parser, err := p.parser(context.Background(), &c)
+	parser, err := p.parser(context.Background(), &c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

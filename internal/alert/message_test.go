@@ -26,11 +26,11 @@ func TestMessage(t *testing.T) {
 	qs := queued(unknown(2, "B-1001"), again, again)
 	qs[0].Tries = 2
 	m := newMessage(qs)
-	if got, want := m.Subject(), "[sheetclaim] reviews: nobody knows whether a message was sent (2 rows)"; got != want {
+	if got, want := m.Subject(), "[sheetclaim] reviews: nobody knows whether it was done (2 rows)"; got != want {
 		t.Errorf("subject %q, want %q", got, want)
 	}
 	want := `Job:   reviews
-Kind:  unknown (nobody knows whether a message was sent)
+Kind:  unknown (nobody knows whether it was done)
 Cause: smtp_reply_lost
 Run:   4711, 4712
 When:  2026-11-30T09:00:00Z, 3 times until 2026-11-30T09:02:00Z
@@ -61,7 +61,7 @@ func TestSubjects(t *testing.T) {
 	equal(t, "subjects", []string{once.Subject(), often.Subject(), newMessage(queued(unknown(2, "B-1"))).Subject()}, []string{
 		"[sheetclaim] reviews: runs overlap",
 		"[sheetclaim] reviews: runs overlap (2 times)",
-		"[sheetclaim] reviews: nobody knows whether a message was sent (1 row)",
+		"[sheetclaim] reviews: nobody knows whether it was done (1 row)",
 	})
 	for _, k := range []claim.AlertKind{
 		claim.AlertOverlap, claim.AlertDoubt, claim.AlertUnknown, claim.AlertGaveUp, claim.AlertRejected, claim.AlertRowFault,

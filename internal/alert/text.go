@@ -38,7 +38,7 @@ func headline(k claim.AlertKind) string {
 	case claim.AlertDoubt:
 		return "something is in doubt"
 	case claim.AlertUnknown:
-		return "nobody knows whether a message was sent"
+		return "nobody knows whether it was done"
 	case claim.AlertGaveUp:
 		return "attempts are used up"
 	case claim.AlertRejected:

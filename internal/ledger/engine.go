@@ -73,9 +73,14 @@ func placeholders(query, prefix string) string {
 //go:embed migrations
 var migrations embed.FS
 
+// migrationNames lists the migrations of an engine in their order.
+func migrationNames(folder string) ([]string, error) {
+	return fs.Glob(migrations, "migrations/"+folder+"/*.sql")
+}
+
 // migrate brings the schema to the newest version.
 func (t *tx) migrate(ctx context.Context, folder string) error {
-	names, err := fs.Glob(migrations, "migrations/"+folder+"/*.sql")
+	names, err := migrationNames(folder)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"regexp"
 	"time"
@@ -165,7 +164,7 @@ func (e *postgresEngine) started(ctx context.Context, t *tx, write bool) (now ti
 // version answers the number of migrations applied. When some are missing it takes
 // the lock under which one instance at a time applies them, and looks again.
 func (e *postgresEngine) version(ctx context.Context, t *tx) (n int, err error) {
-	newest, err := fs.Glob(migrations, "migrations/postgres/*.sql")
+	newest, err := migrationNames("postgres")
 	if err != nil {
 		return 0, err
 	}

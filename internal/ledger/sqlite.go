@@ -47,6 +47,9 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 
 // prepareFile brings the schema up to date and reads the ledger's id.
 func (s *DB) prepareFile(ctx context.Context, newID func() string) error {
+	if s.upToDate(ctx) {
+		return nil
+	}
 	if err := s.read(ctx, "look whose file it is", func(t *tx) error { return t.checkOwner(ctx) }); err != nil {
 		return err
 	}
@@ -60,6 +63,24 @@ func (s *DB) prepareFile(ctx context.Context, newID func() string) error {
 		s.id, err = t.identify(ctx, newID)
 		return err
 	})
+}
+
+// upToDate reads the id of a ledger that needs no preparation, as nearly every one
+// does: a command that lives for milliseconds need not wait for the write lock.
+func (s *DB) upToDate(ctx context.Context) bool {
+	newest, err := migrationNames("sqlite")
+	if err != nil {
+		return false
+	}
+	var id, version int
+	var mode string
+	err = s.db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode)
+	if err != nil || mode != "wal" {
+		return false
+	}
+	err = s.db.QueryRowContext(ctx, `SELECT a.application_id, v.user_version, m.ledger
+		FROM pragma_application_id a, pragma_user_version v, meta m`).Scan(&id, &version, &s.id)
+	return err == nil && id == applicationID && version == len(newest)
 }
 
 // checkOwner makes sure that the file is a ledger or empty, before anything is

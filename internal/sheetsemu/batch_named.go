@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // namedRange is a name for cells.
@@ -42,13 +43,15 @@ type namedRangeRequest struct {
 	Fields     string        `json:"fields"`
 }
 
-var rangeName = regexp.MustCompile(`^[\pL_][\pL\pN_.]*$`)
+// rangeName is compiled when it is first needed: that takes longer than most of what
+// happens before a command begins.
+var rangeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL_][\pL\pN_.]*$`) })
 
 // checkName refuses what is no name (probed) and what is in use (claimed, the
 // wording by two independent users).
 func (t *txn) checkName(name, verb, own string) error {
 	_, cells := parseCells(name)
-	if !rangeName.MatchString(name) || cells {
+	if !rangeName().MatchString(name) || cells {
 		return invalid("The name given to this range is invalid.")
 	}
 	if other := t.book.namedByName(name); other != nil && other.id != own {
