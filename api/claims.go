@@ -155,6 +155,8 @@ func receiptProblem(r claim.Receipt, err error) error {
 		return runUnknown(r.Job, r.RunID)
 	case errors.Is(err, claim.ErrNoClaim):
 		return refuse(codeClaimUnknown, "the run %s holds no row of the key %s: compare both with the answer of POST /v1/claims; a row that failed may have gone to a later run", brief(r.RunID), brief(r.Key)).at("key")
+	case errors.Is(err, claim.ErrMails):
+		return refuse(codeNotHanded, "%s", claim.ErrMails)
 	case errors.Is(err, claim.ErrNotHanded):
 		return refuse(codeNotHanded, "%s", claim.ErrNotHanded)
 	case errors.Is(err, claim.ErrSettled):

@@ -64,6 +64,9 @@ func (p *pass) read(ctx context.Context) error {
 	ask := Ask{Keep: p.columns}
 	if p.grid != nil {
 		ask.Tab = &p.grid.Tab
+		if p.order.Pickup != nil {
+			ask.Keep = nil // what is read after a claim may be handed out, with all its cells
+		}
 	}
 	g, err := p.Sheet.Read(ctx, p.order.Target, ask)
 	if err != nil {

@@ -21,6 +21,7 @@ type Receipt struct {
 var (
 	ErrNoClaim   = errors.New("the run holds no such key")
 	ErrNotHanded = errors.New("the row was not handed out yet: fetch it with POST /v1/claims first")
+	ErrMails     = errors.New("the run mails its rows itself and hands none out: settle a message of unknown fate with POST /v1/messages/settle")
 	ErrSettled   = errors.New("the row was settled otherwise before")
 	ErrNotSheet  = errors.New("the ledger has it; the sheet could not be written yet, and recovery does it")
 )
@@ -42,11 +43,11 @@ func (s *Service) Receive(ctx context.Context, r Receipt) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	m, err := s.held(ctx, rec.RunRef, r.Key)
-	if err != nil {
-		return m, err
+	if !rec.claimOnly() {
+		return Message{}, ErrMails // or a flow could have a message sent again that may have left
 	}
-	if m, err = s.settleHanded(ctx, job, rec.RunRef, m, r); err != nil {
+	m, err := s.take(ctx, job, rec.RunRef, r)
+	if err != nil {
 		return m, err
 	}
 	if !m.State.Ended() {
@@ -63,6 +64,23 @@ func (s *Service) Receive(ctx context.Context, r Receipt) (Message, error) {
 	}
 	return m, nil
 }
+
+// take puts a receipt into the ledger. When recovery, or the same receipt that comes
+// twice at once, was faster, it looks again.
+func (s *Service) take(ctx context.Context, job *Job, run RunRef, r Receipt) (m Message, err error) {
+	for range writeTries {
+		if m, err = s.held(ctx, run, r.Key); err != nil {
+			return m, err
+		}
+		if m, err = s.settleHanded(ctx, job, run, m, r); !errors.Is(err, errOvertaken) {
+			break
+		}
+	}
+	return m, err
+}
+
+// errOvertaken says that a message was not any more what had been read of it.
+var errOvertaken = fmt.Errorf("%w a moment ago: send it again", ErrSettled)
 
 // held finds a key among those of a run.
 func (s *Service) held(ctx context.Context, run RunRef, key string) (Message, error) {
@@ -118,8 +136,8 @@ func (s *Service) settleHanded(ctx context.Context, job *Job, run RunRef, m Mess
 	switch {
 	case err != nil:
 		return was, err
-	case !moved[0]: // recovery, or the same receipt sent twice at once, was faster
-		return was, fmt.Errorf("%w a moment ago: send it again", ErrSettled)
+	case !moved[0]:
+		return was, errOvertaken
 	}
 	s.Log.Info("row", "job", job.Name, "run", run.ID, "key", m.Key, "outcome", cmp.Or(m.Outcome, Released), "late", late)
 	return m, nil
@@ -131,11 +149,14 @@ func again(m Message, o Outcome) bool {
 	case Failed:
 		return m.Outcome == Failed || m.Outcome == GaveUp
 	case Released:
-		return m.State == Returning || m.State == Returned
+		return m.State == Returning || m.State == Returned || m.Outcome == Failed && strings.HasPrefix(m.Reason, givenBack)
 	case Sent, Unknown, GaveUp, Rejected, Taken, Skipped, Would:
 	}
 	return m.Outcome == o
 }
+
+// givenBack begins the reason of a row that was released after it had become unknown.
+const givenBack = "given back by the caller"
 
 // judge turns a receipt into the outcome of a message. A row that is released after
 // it has become unknown has an unknown in its cell, so that it is not given back but
@@ -146,7 +167,7 @@ func (m *Message) judge(job *Job, r Receipt, now time.Time) {
 	retry := job.RetryAfter
 	if r.Outcome == Released {
 		m.Outcome, retry = Failed, 0
-		m.Reason = oneLine("given back by the caller; " + r.Reason)
+		m.Reason = oneLine(givenBack + "; " + r.Reason)
 	}
 	switch {
 	case m.Outcome == Sent:

@@ -137,17 +137,11 @@ func (r *recovery) mark(ctx context.Context, ms []Message) error {
 	if len(ms) == 0 {
 		return nil
 	}
-	var rs []Replacement
-	for _, m := range ms {
-		rs = append(rs, r.fit.replacements(m, r.fit.after(m), cmp.Or(m.From, m.Claim))...)
-		if m.From != "" { // which may not have come as far as the cell
-			rs = append(rs, Replacement{Column: r.fit.cols.Status, From: m.Claim, To: m.Status})
-		}
-	}
-	if _, err := r.replaceSurely(ctx, r.grid, rs); err != nil {
+	marked, err := r.write(ctx, ms)
+	if err != nil {
 		return fmt.Errorf("outcomes could not be written into the sheet yet: %w", err)
 	}
-	if _, err := r.Ledger.Move(ctx, r.run, r.moves(ms, []State{Settled}, Marked, "recovered: marked")); err != nil {
+	if _, err := r.Ledger.Move(ctx, r.run, marked); err != nil {
 		return err
 	}
 	g, err := r.readBack(ctx)
@@ -170,6 +164,42 @@ func (r *recovery) mark(ctx context.Context, ms []Message) error {
 	r.log.Info("recovered", "remedy", Mark, "rows", len(ms), "verified", len(verified))
 	_, err = r.Ledger.Move(ctx, r.run, verified)
 	return err
+}
+
+// write replaces the texts of claims by their outcomes, and answers the moves that say
+// so in the ledger. An outcome that went into several cells is reported with its move:
+// the row was copied meanwhile, and the copy may have become another row.
+func (r *recovery) write(ctx context.Context, ms []Message) ([]Move, error) {
+	var rs []Replacement
+	of := map[int]int{} // by the place in rs of what marks a status: the message
+	for i, m := range ms {
+		of[len(rs)] = i // the status comes first
+		rs = append(rs, r.fit.replacements(m, r.fit.after(m), cmp.Or(m.From, m.Claim))...)
+		if m.From != "" { // which may not have come as far as the cell
+			of[len(rs)] = i
+			rs = append(rs, Replacement{Column: r.fit.cols.Status, From: m.Claim, To: m.Status})
+		}
+	}
+	counts, err := r.replaceSurely(ctx, r.grid, rs)
+	if err != nil {
+		return nil, err
+	}
+	moves := r.moves(ms, []State{Settled}, Marked, "recovered: marked")
+	for at, i := range of {
+		if counts[at] > 1 {
+			moves[i].Alerts = append(moves[i].Alerts, r.copiedAlert(ms[i], counts[at]))
+		}
+	}
+	return moves, nil
+}
+
+// copiedAlert reports a row that was copied while it was claimed.
+func (r *recovery) copiedAlert(m Message, cells int) Alert {
+	return Alert{
+		Kind: AlertDoubt, Job: r.job.Name, Run: m.Run.ID, Cause: string(KeyRepeated), Rows: []AlertRow{{Row: m.Row, Key: m.Key, Detail: m.Status}},
+		Seen: fmt.Sprintf("%d cells carried this claim: the row was copied while it was claimed", cells),
+		Done: "all of them got its outcome", Todo: "find the copies; clear the status of one that is a row of its own, or it is never handled",
+	}
 }
 
 // unmarkedAlert reports an outcome that the sheet does not show.

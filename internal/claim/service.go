@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 )
@@ -52,10 +53,15 @@ type Request struct {
 func (r Request) params() string {
 	params := fmt.Sprintf("spreadsheet=%q range=%q limit=%d dry_run=%t", r.Target.Spreadsheet, r.Target.Range, r.Limit, r.DryRun)
 	if r.ClaimOnly {
-		params += " claim_only"
+		params += claimOnlyParam
 	}
 	return params
 }
+
+const claimOnlyParam = " claim_only"
+
+// claimOnly reports whether a run was asked to hand its rows out.
+func (r RunRecord) claimOnly() bool { return strings.HasSuffix(r.Params, claimOnlyParam) }
 
 // ErrReused says that a name stands for a run that was asked for differently.
 var ErrReused = errors.New("this run_id names another run: use a new run_id, or send the same spreadsheet, range, limit and dry_run to the same address")

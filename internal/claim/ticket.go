@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -28,6 +29,9 @@ func newTicket(rec RunRecord) *Ticket {
 // ready: then the run's document says which.
 func (t *Ticket) Collect(ctx context.Context) []Handed {
 	rows := make(chan []Handed, 1)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil // the caller has gone: rows that nobody reads would all become unknown
+	}
 	select { // rows that are ready come before a patience that has ended
 	case t.pickup <- rows:
 		return t.collected(ctx, rows)
