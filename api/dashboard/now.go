@@ -18,7 +18,7 @@ const listed = 12
 type board struct {
 	Jobs    []jobState
 	Running []runView
-	Ended   []claim.Document
+	Ended   []endedRun
 	Doubts  int
 	Say     string // the progress in one sentence, for those who do not see it
 
@@ -27,12 +27,18 @@ type board struct {
 	live    string    // the runs of this process at that time
 }
 
+// endedRun is a run in a list.
+type endedRun struct {
+	claim.Document
+	Label label
+}
+
 // jobState is a job as it stands.
 type jobState struct {
 	Name     string
 	Schedule string
-	Next     time.Time       // zero: nothing starts it by itself
-	Last     *claim.Document // its newest run; nil: none yet
+	Next     time.Time // zero: nothing starts it by itself
+	Last     *endedRun // its newest run, which may go on; nil: none yet
 	Doubts   int
 }
 
@@ -52,35 +58,49 @@ func (p *Page) board(ctx context.Context, who *viewer) (*board, error) {
 	if b.records, err = p.recent(ctx, who); err != nil {
 		return nil, err
 	}
-	for _, rec := range b.records {
-		if rec.Document.State == claim.RunFinished && len(b.Ended) < listed {
-			b.Ended = append(b.Ended, rec.Document)
-		}
-	}
+	asks := map[string]bool{} // runs at which somebody has to look, by their path
 	for _, j := range who.jobs {
-		state := jobState{Name: j.Name, Schedule: j.Schedule}
-		if j.Next != nil {
-			if next := j.Next(); len(next) > 0 {
-				state.Next = next[0]
-			}
-		}
-		last, err := p.cfg.Runs.Recent(ctx, j.Name, 1)
+		state, err := p.stateOf(ctx, j, asks)
 		if err != nil {
 			return nil, err
 		}
-		if len(last) > 0 {
-			state.Last = &last[0].Document
-		}
-		doubts, _, err := p.waitingOf(ctx, []Job{j})
-		if err != nil {
-			return nil, err
-		}
-		state.Doubts = len(doubts)
 		b.Doubts += state.Doubts
 		b.Jobs = append(b.Jobs, state)
 	}
+	for _, rec := range b.records {
+		if d := rec.Document; d.State == claim.RunFinished && len(b.Ended) < listed {
+			b.Ended = append(b.Ended, endedRun{d, outcomeOf(d, asks[runPath(d)])})
+		}
+	}
 	b.follow(p, who)
 	return b, nil
+}
+
+// stateOf looks at one job. Somebody has to look at its runs whose messages wait, and at
+// its newest if that did not end well.
+func (p *Page) stateOf(ctx context.Context, j Job, asks map[string]bool) (jobState, error) {
+	state := jobState{Name: j.Name, Schedule: j.Schedule}
+	if j.Next != nil {
+		if next := j.Next(); len(next) > 0 {
+			state.Next = next[0]
+		}
+	}
+	doubts, _, err := p.waitingOf(ctx, []Job{j})
+	if err != nil {
+		return state, err
+	}
+	state.Doubts = len(doubts)
+	for _, m := range doubts {
+		asks[runPath(claim.Document{Job: m.Job, RunID: m.Run.ID})] = true
+	}
+	last, err := p.cfg.Runs.Recent(ctx, j.Name, 1)
+	if err != nil || len(last) == 0 {
+		return state, err
+	}
+	d := last[0].Document
+	asks[runPath(d)] = asks[runPath(d)] || trouble(d)
+	state.Last = &endedRun{d, outcomeOf(d, asks[runPath(d)])}
+	return state, nil
 }
 
 // follow brings what goes on up to this moment.

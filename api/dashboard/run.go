@@ -15,6 +15,7 @@ import (
 // runView is a run as it is shown.
 type runView struct {
 	claim.Document
+	Label     label
 	Lines     []rowLine
 	Stages    []stage
 	Doubts    []doubtLine
@@ -52,7 +53,7 @@ type stage struct {
 // viewRun makes the view of a document.
 func (p *Page) viewRun(d claim.Document) runView {
 	at := func(row int) string { return p.cfg.SheetURL(Place{d.Spreadsheet, d.Tab, d.TabID, row}) }
-	v := runView{Document: d, Stages: stages(d, p.now()), Sheet: at(0)}
+	v := runView{Document: d, Label: outcomeOf(d, trouble(d) || d.Counts.Unknown > 0), Stages: stages(d, p.now()), Sheet: at(0)}
 	for _, r := range d.Rows {
 		v.Lines = append(v.Lines, rowLine{r, at(r.Row)})
 		if r.Outcome != "" {
@@ -67,6 +68,11 @@ func (p *Page) viewRun(d claim.Document) runView {
 		v.Doubts = append(v.Doubts, line)
 	}
 	return v
+}
+
+// trouble reports whether a run ended in a way that a person should look at.
+func trouble(d claim.Document) bool {
+	return d.Outcome == claim.RunFailed || d.Outcome == claim.RunStopped
 }
 
 // stages gathers the steps of a run in the order of the method.

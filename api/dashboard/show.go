@@ -11,6 +11,8 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
@@ -45,7 +47,7 @@ var templates = parseViews()
 
 func parseViews() map[string]*template.Template {
 	funcs := template.FuncMap{
-		"when": when, "clock": clock, "took": took, "outcome": outcomeOf, "plural": plural, "runPath": runPath, "kind": kindOf,
+		"when": when, "clock": clock, "took": took, "capital": capital, "plural": plural, "runPath": runPath, "kind": kindOf,
 	}
 	shared := template.Must(template.New("").Funcs(funcs).ParseFS(viewFiles, "views/layout.html", "views/parts.html"))
 	all := map[string]*template.Template{}
@@ -102,7 +104,7 @@ func part(view, name string, data any) (string, error) {
 // when is a moment as a date with its time: in UTC here, in the viewer's zone once the
 // script has run. Nothing in it comes from outside.
 func when(t time.Time) template.HTML {
-	return moment(t, "", "2006-01-02 15:04 UTC")
+	return moment(t, "", "2006-01-02 15:04:05 UTC")
 }
 
 // clock is the time of a moment alone, to the second.
@@ -128,6 +130,12 @@ func took(d time.Duration) string {
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
 	return fmt.Sprintf("%.0f min", d.Minutes())
+}
+
+// capital begins a sentence that is kept in lower case.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(s[size:], ".")
 }
 
 func plural(n int, one, more string) string {

@@ -6,20 +6,26 @@ import "github.com/sheetclaim/sheetclaim/internal/claim"
 // "off" for what went wrong and needs nobody now, "ask" for what waits for a person.
 type label struct{ Word, Tone string }
 
-// outcomeOf is how a run ended, or that it goes on.
-func outcomeOf(d claim.Document) label {
+// outcomeOf is how a run ended, or that it goes on. asks says that somebody has to look
+// at it.
+func outcomeOf(d claim.Document, asks bool) label {
+	l := outcomeWord(d)
+	if asks {
+		l.Tone = "ask"
+	}
+	return l
+}
+
+func outcomeWord(d claim.Document) label {
 	if d.State != claim.RunFinished {
 		return label{"running", "on"}
 	}
 	switch d.Outcome {
 	case claim.RunFailed:
-		return label{"failed", "ask"}
+		return label{"failed", "off"}
 	case claim.RunStopped:
-		return label{"stopped", "ask"}
+		return label{"stopped", "off"}
 	case claim.RunPartial:
-		if d.Counts.Unknown > 0 {
-			return label{"partial", "ask"}
-		}
 		return label{"partial", "off"}
 	case claim.RunSent:
 		return label{"sent", ""}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,8 +22,15 @@ import (
 )
 
 type demoCmd struct {
-	Keep bool `help:"Leave everything running until a signal comes, with the addresses printed."`
+	Keep     bool   `help:"Leave everything running until a signal comes, with the page's address printed."`
+	Scenario string `help:"What to play: overlap (three runs at once), or doubts (then a lost answer and a run that stops too); the latter with --keep." enum:"overlap,doubts," default:"" placeholder:"NAME"`
 }
+
+// What the demo can play.
+const (
+	scenarioOverlap = "overlap" // three runs at once
+	scenarioDoubts  = "doubts"  // and then a lost answer, and a run that stops on a doubt
+)
 
 const (
 	demoSheet = "demo-sheet"
@@ -79,6 +87,10 @@ func (c *demoCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
 		m.log = newLogger(m.Stderr, opts.LogFormat, "error") // the tables tell the story
 	}
 	d := &demo{m: m}
+	scenario := cmp.Or(c.Scenario, scenarioOverlap)
+	if c.Keep {
+		scenario = cmp.Or(c.Scenario, scenarioDoubts)
+	}
 	stop, err := d.start(ctx)
 	if err != nil {
 		return err
@@ -90,9 +102,14 @@ func (c *demoCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
 		return err
 	}
 	ok := d.report(docs)
+	if scenario == scenarioDoubts {
+		if err := d.playDoubts(ctx); err != nil {
+			return err
+		}
+	}
 	if c.Keep {
-		fmt.Fprintf(m.Stdout, "\nStill running; press Ctrl-C to stop.\n  ask for a run   curl -X POST %s/v1/runs\n  the sheet       curl %s/_emu/sheets/%s/%s.csv\n  all files       %s\n",
-			d.api, d.url, demoSheet, demoTab, d.dir)
+		fmt.Fprintf(m.Stdout, "\nStill running; press Ctrl-C to stop.\n  the page        %s/\n  ask for a run   curl -X POST %s/v1/runs\n  the sheet       %s/_emu/sheets/%s/%s.html\n  all files       %s\n",
+			d.api, d.api, d.url, demoSheet, demoTab, d.dir)
 		<-ctx.Done()
 	}
 	if !ok {
@@ -133,7 +150,7 @@ func (d *demo) start(ctx context.Context) (stop func() error, err error) {
 		return nil, err
 	}
 	w := tabwriter.NewWriter(d.m.Stdout, 2, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "sheetclaim demo: everything in this one process\n\n  sheet\t%s\tthe Google Sheets API, in memory\n  mail catcher\t%s\ttakes every message, sends none on\n  service\t%s\tledger and configuration in %s\n\n", server.URL, addr, d.api, d.dir)
+	fmt.Fprintf(w, "sheetclaim demo: everything in this one process\n\n  sheet\t%s\tthe Google Sheets API, in memory\n  mail catcher\t%s\ttakes every message, sends none on\n  service\t%s\tits page; ledger and configuration in %s\n\n", server.URL, addr, d.api, d.dir)
 	return func() error {
 		cancel()
 		err := <-ended

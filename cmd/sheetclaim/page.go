@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/url"
 
 	"github.com/sheetclaim/sheetclaim/api/dashboard"
@@ -17,6 +18,10 @@ func sheetURL(g job.Google) func(dashboard.Place) string {
 		if p.Tab == "" {
 			return ""
 		}
-		return g.Endpoint + "/_emu/sheets/" + url.PathEscape(p.Spreadsheet) + "/" + url.PathEscape(p.Tab) + ".csv"
+		u := g.Endpoint + "/_emu/sheets/" + url.PathEscape(p.Spreadsheet) + "/" + url.PathEscape(p.Tab) + ".html"
+		if p.Row > 0 {
+			u += fmt.Sprintf("#row-%d", p.Row)
+		}
+		return u
 	}
 }

@@ -16,17 +16,7 @@ func (e *Emulator) control(mux *http.ServeMux) {
 	mux.HandleFunc("GET /_emu/log", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, logLines(e.Log()))
 	})
-	mux.HandleFunc("GET /_emu/sheets/{id}/{file}", func(w http.ResponseWriter, r *http.Request) {
-		tab, ok := strings.CutSuffix(r.PathValue("file"), ".csv")
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "text/csv; charset=UTF-8")
-		if err := e.WriteCSV(r.PathValue("id"), tab, w); err != nil {
-			http.Error(w, err.Error(), http.StatusNotFound)
-		}
-	})
+	mux.HandleFunc("GET /_emu/sheets/{id}/{file}", e.controlTab)
 	mux.HandleFunc("POST /_emu/reset", func(w http.ResponseWriter, _ *http.Request) {
 		e.ResetLog()
 		e.SetFaults(Calm)
@@ -39,6 +29,25 @@ func (e *Emulator) control(mux *http.ServeMux) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
+}
+
+// controlTab shows a tab: TAB.csv to programs, TAB.html to people.
+func (e *Emulator) controlTab(w http.ResponseWriter, r *http.Request) {
+	write, kind := e.WriteCSV, "text/csv"
+	tab, ok := strings.CutSuffix(r.PathValue("file"), ".csv")
+	if !ok {
+		tab, ok = strings.CutSuffix(tab, ".html")
+		write, kind = e.writeHTML, "text/html"
+	}
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kind+"; charset=UTF-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	if err := write(r.PathValue("id"), tab, w); err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+	}
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

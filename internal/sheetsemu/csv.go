@@ -67,30 +67,39 @@ func (e *Emulator) Put(id, tabTitle string, rows [][]any) error {
 
 // WriteCSV writes what a tab shows.
 func (e *Emulator) WriteCSV(id, tab string, w io.Writer) error {
-	e.mu.Lock()
-	f := e.files[id]
-	e.mu.Unlock()
-	if f == nil {
-		return fmt.Errorf("no spreadsheet %q", id)
-	}
-	s := f.current.sheetByTitle(tab)
-	if s == nil {
-		return fmt.Errorf("no tab %q in spreadsheet %q", tab, id)
-	}
-	rows := f.current.grid(s)
-	width := 0
-	for _, r := range rows {
-		width = max(width, len(r))
+	rows, err := e.texts(id, tab)
+	if err != nil {
+		return err
 	}
 	out := csv.NewWriter(w)
 	for _, r := range rows {
-		for len(r) < width {
-			r = append(r, "")
-		}
 		if err := out.Write(r); err != nil {
 			return err
 		}
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// texts is what a tab shows, in rows of one length.
+func (e *Emulator) texts(id, tab string) ([][]string, error) {
+	e.mu.Lock()
+	f := e.files[id]
+	e.mu.Unlock()
+	if f == nil {
+		return nil, fmt.Errorf("no spreadsheet %q", id)
+	}
+	s := f.current.sheetByTitle(tab)
+	if s == nil {
+		return nil, fmt.Errorf("no tab %q in spreadsheet %q", tab, id)
+	}
+	rows := f.current.grid(s)
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r))
+	}
+	for i, r := range rows {
+		rows[i] = append(r, make([]string, width-len(r))...)
+	}
+	return rows, nil
 }

@@ -40,6 +40,9 @@ func TestOnAPort(t *testing.T) {
 	if got, err := read(ctx, srv); got != "cut" || err != nil {
 		t.Errorf("shows %q %v", got, err)
 	}
+	if got := get(t, server.URL+"/_emu/sheets/S1/Letters.html"); !strings.Contains(got, `<tr id="row-2"><th scope="row">2</th><td>k1</td>`) {
+		t.Errorf("the tab is shown as\n%s", got)
+	}
 	if got := get(t, server.URL+"/_emu/sheets/S1/Letters.csv"); !strings.Contains(got, "k1,a@example.org,cut\n") {
 		t.Errorf("csv: %s", got)
 	}

@@ -7,9 +7,10 @@ function localTimes(root) {
   for (const el of root.querySelectorAll("time")) {
     const at = new Date(el.dateTime);
     if (Number.isNaN(at.getTime())) continue;
-    el.textContent = el.dataset.form === "clock"
-      ? at.toLocaleTimeString(undefined, {timeStyle: "medium"})
-      : at.toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
+    const time = {hour: "numeric", minute: "2-digit", second: "2-digit"};
+    const date = {month: "short", day: "numeric"};
+    if (at.getFullYear() !== new Date().getFullYear()) date.year = "numeric";
+    el.textContent = el.dataset.form === "clock" ? at.toLocaleTimeString(undefined, time) : at.toLocaleString(undefined, {...date, ...time});
   }
 }
 

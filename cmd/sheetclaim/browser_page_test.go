@@ -1,0 +1,250 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/sheetclaim/sheetclaim/internal/smtpsink"
+)
+
+// The page in a real Chromium, over the real service, emulator and mail catcher.
+
+// The demo's runs appear on an open page by themselves, row by row; it ends with one
+// message that waits, and a run that stopped.
+func TestBrowserDemoAppearsLive(t *testing.T) {
+	b := openBrowser(t)
+	d := startDemo(t)
+	b.open(d.page)
+	script[bool](b, `(() => {
+		window.seen = {};
+		const look = () => {
+			const text = document.getElementById("live-running").innerText;
+			for (const what of ["demo-1", "demo-2", "demo-3", "0 of 10 rows done", "B-1012 sent"]) {
+				if (text.includes(what)) window.seen[what] = true;
+			}
+		};
+		new MutationObserver(look).observe(document.getElementById("live-running"), {childList: true, subtree: true});
+		look();
+		return true;
+	})()`)
+	d.played(t)
+	b.until("1 message waits for a person", "No run is under way", "3 of 4 due rows sent, 1 unknown", "10 of 10 due rows sent", "the rest was given back")
+	seen := script[map[string]bool](b, "window.seen")
+	if !seen["demo-1"] && !seen["demo-2"] && !seen["demo-3"] || !seen["0 of 10 rows done"] || !seen["B-1012 sent"] {
+		t.Errorf("of the runs the page showed %v while they went on", seen)
+	}
+	if zone := script[bool](b, `[...document.querySelectorAll("time")].every(e => e.title.endsWith(" UTC") && !e.textContent.includes("UTC"))`); !zone {
+		t.Errorf("times are not in the zone of the viewer, or have no UTC:\n%s", b.text())
+	}
+
+	b.open(d.page + "/runs/review-requests/demo-4")
+	b.until("The mail server's answer was lost", "guest14@example.com", "250 2.0.0 queued as", "Settle it here", "email: delivered", "4 reads, 2 writes")
+	link := script[string](b, `[...document.querySelectorAll("a")].find(a => a.innerText === "15").href`)
+	if page := get(t, strings.Split(link, "#")[0]); !strings.Contains(page, "B-1014") || !strings.HasSuffix(link, "#row-15") {
+		t.Errorf("the link to the row leads to %s", link)
+	}
+	b.open(d.page + "/runs/review-requests/demo-5")
+	b.until("Somebody wrote over the claim", "asked by the newsletter tool", "Find the other tool", "not reached")
+	b.quiet()
+}
+
+// doubtful is a service with a token and two messages of unknown fate, k1 and k3, and
+// one that was sent between them.
+func doubtful(t *testing.T, more ...string) (*stage, *service) {
+	t.Helper()
+	s := newStage(t, dueRows(3))
+	config := s.secured(more...)
+	s.sink.SetRules(
+		smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Drop, Accept: true, Recipient: "guest1@example.com", Times: 1},
+		smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Drop, Recipient: "guest3@example.com", Times: 1},
+	)
+	v := s.serve(config)
+	v.must(http.StatusOK, "POST", "/v1/runs", `{"run_id": "4711"}`)
+	return s, v
+}
+
+// login logs in by the form.
+func (b *browser) login(url, token string) {
+	b.t.Helper()
+	b.open(url)
+	b.until("Log in")
+	ask(b, chromedp.SendKeys(chromedp.CSS("#token"), token))
+	b.press("Log in")
+}
+
+// reads waits until the status of a row reads so.
+func (s *stage) reads(row int, want string) {
+	s.t.Helper()
+	deadline := time.Now().Add(40 * time.Second)
+	got := ""
+	for time.Now().Before(deadline) {
+		if got = s.emu.Grid(stageSheet, stageTab)[row-1][3]; strings.HasPrefix(got, want) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.t.Fatalf("the status of row %d reads %q, want %q", row, got, want)
+}
+
+// A wrong token gets nowhere; with the right one a doubt is settled each way, once, and
+// the sheet follows.
+func TestBrowserSettlesBothWays(t *testing.T) {
+	t.Parallel()
+	s, v := doubtful(t)
+	b := openBrowser(t)
+	b.login(v.url+"/doubts", "wrong")
+	b.until("That is no token of this service")
+	if text := b.text(); strings.Contains(text, "k1") {
+		t.Errorf("before the login:\n%s", text)
+	}
+	b.login(v.url+"/doubts", apiToken)
+	b.until("k1", "k3", "guest1@example.com", "Message-ID")
+	if cookies := script[string](b, "document.cookie"); cookies != "" {
+		t.Errorf("scripts see the cookie %s", cookies)
+	}
+	wantNoSecret(t, ask(b, chromedp.OuterHTML(chromedp.CSS("html"))))
+
+	b.press("It went out…")
+	b.until("k1 went out?")
+	second := script[string](b, "location.href")
+	b.press("Yes, it went out")
+	b.until("k1 went out?") // the browser wants a reason first
+	ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "it is in the Sent folder"))
+	b.press("Yes, it went out")
+	b.until("Your answer was taken", "sent by n8n: it is in the Sent folder", "k3")
+	s.reads(2, "sent")
+
+	b.press("Send it again…")
+	b.until("Send k3 again?")
+	ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "no trace in the log"))
+	ask(b, chromedp.KeyEvent("\r"))
+	b.until("No message waits for you", "resend by n8n: no trace in the log", "Sent again by the next run")
+	v.must(http.StatusOK, "POST", "/v1/runs", `{"run_id": "4712"}`)
+	s.reads(4, "sent")
+
+	b.open(second)
+	b.until("This was settled before", "sent by n8n: it is in the Sent folder")
+	s.wantOneEach(3)
+	b.press("Log out")
+	b.until("Log in")
+	b.open(v.url + "/doubts")
+	b.until("Log in")
+	b.quiet()
+}
+
+// The page works without scripts: a doubt is settled by links and forms alone.
+func TestBrowserWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s, v := doubtful(t)
+	b := openBrowser(t)
+	b.scripts(false)
+	b.login(v.url+"/doubts", apiToken)
+	b.until("k1", "k3", "UTC")
+	b.press("It went out…")
+	b.until("k1 went out?")
+	ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "the guest thanked us"))
+	b.press("Yes, it went out")
+	b.until("Your answer was taken", "the guest thanked us")
+	s.reads(2, "sent")
+}
+
+// What stands in cells does nothing but to be read.
+func TestBrowserHostileCells(t *testing.T) {
+	t.Parallel()
+	const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>`
+	rows := dueRows(4)
+	rows[1][0] = hostile
+	rows[2][1] = hostile + "@example.com"
+	rows[3][0] = `javascript:alert(3)//`
+	rows[4][0] = "=HYPERLINK(\"javascript:alert(4)\",\"k4\")"
+	s := newStage(t, rows)
+	config := s.config("one")
+	s.sink.SetRules(smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Drop, Recipient: "guest1@example.com", Times: 1})
+	v := s.serve(config)
+	b := openBrowser(t)
+	b.open(v.url)
+	go func() { _, _ = v.ask(t.Context(), "POST", "/v1/runs", `{"run_id": "4711"}`) }()
+	b.until("1 message waits for a person")
+	b.open(v.url + "/runs/test/4711")
+	b.until(hostile, "javascript:alert(3)//")
+	b.open(v.url + "/doubts")
+	b.until(hostile)
+	b.press("Send it again…")
+	b.until("Send " + hostile + " again?")
+	if bad := script[int](b, `document.querySelectorAll("main img, main script, main [onerror], a[href^='javascript']").length`); bad > 0 {
+		t.Errorf("%d elements came out of cells", bad)
+	}
+	b.quiet()
+}
+
+// axe-core finds no serious fault, at both widths and in both colours.
+func TestBrowserAccessibility(t *testing.T) {
+	axe, err := os.ReadFile(filepath.Clean(os.Getenv("AXE_CORE")))
+	if err != nil {
+		missing(t, "AXE_CORE names no file axe.min.js (npm install axe-core): accessibility is not checked")
+	}
+	t.Parallel()
+	s, v := doubtful(t)
+	b := openBrowser(t)
+	b.open(v.url)
+	views := map[string]string{"login": v.url + "/login"}
+	looks := func(name, url string) {
+		for _, dark := range []bool{false, true} {
+			b.dark(dark)
+			for _, width := range []int64{wide, narrow} {
+				b.size(width)
+				b.open(url)
+				for _, fault := range b.axe(string(axe)) {
+					t.Errorf("%s, %d wide, dark %t: %s", name, width, dark, fault)
+				}
+				if over := script[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+					t.Errorf("%s: %d pixels stick out at a width of %d", name, over, width)
+				}
+			}
+		}
+	}
+	looks("login", views["login"])
+	b.login(v.url, apiToken)
+	b.until("2 messages wait")
+	for name, path := range map[string]string{
+		"now": "/", "run": "/runs/test/4711", "doubts": "/doubts", "nothing": "/runs/test/never",
+		"settle": "/doubts/settle?job=test&spreadsheet=" + stageSheet + "&key=k1&generation=1&word=sent",
+	} {
+		looks(name, v.url+path)
+	}
+	b.open(v.url + "/doubts")
+	for range 2 { // and what it says on a good day, with answers below
+		b.press("It went out…")
+		b.until("went out?")
+		ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "seen"))
+		b.press("Yes, it went out")
+		b.until("Your answer was taken")
+	}
+	looks("doubts that are settled", v.url+"/doubts")
+	s.reads(2, "sent")
+}
+
+// axe answers the serious and critical faults of the page that is open.
+func (b *browser) axe(source string) []string {
+	b.t.Helper()
+	script[bool](b, source+"; true")
+	type fault struct {
+		ID, Impact, Help string
+		Nodes            []struct{ HTML string }
+	}
+	found := ask(b, chromedp.Evaluate[[]fault](`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`, chromedp.EvalAwaitPromise))
+	var serious []string
+	for _, f := range found {
+		if slices.Contains([]string{"serious", "critical"}, f.Impact) {
+			serious = append(serious, f.ID+": "+f.Help+": "+f.Nodes[0].HTML)
+		}
+	}
+	return serious
+}

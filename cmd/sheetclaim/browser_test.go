@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdp "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Widths of a desk and of a phone, in CSS pixels.
+const (
+	wide   = 1180
+	narrow = 390
+)
+
+// missing skips a test on a laptop that lacks what it needs, and fails it in CI.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+// browser is one page of a real Chromium.
+type browser struct {
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // chromedp keeps its browser in one
+
+	mu   sync.Mutex
+	said []string // dialogs and errors of scripts, none of which may come
+}
+
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		missing(t, "no Chromium is installed: the page is not looked at in a browser")
+	}
+	flags := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), flags...)
+	t.Cleanup(stop)
+	ctx, stopPage := chromedp.NewContext(ctx)
+	t.Cleanup(stopPage)
+	b := &browser{t: t, ctx: ctx}
+	if err := chromedp.Listen(ctx, b.listen); err != nil { // starts the browser
+		t.Fatal(err)
+	}
+	b.size(wide)
+	return b
+}
+
+// listen notes what no page of ours may bring.
+func (b *browser) listen(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *cdp.EventJavascriptDialogOpening:
+		b.said = append(b.said, "a dialog: "+e.Message)
+		go func() { _, _ = chromedp.Call(b.ctx, cdp.HandleJavaScriptDialog, cdp.HandleJavaScriptDialogParams{}) }()
+	case *runtime.EventExceptionThrown:
+		b.said = append(b.said, "an exception: "+e.ExceptionDetails.Text)
+	}
+}
+
+// quiet fails when a page brought a dialog or an error.
+func (b *browser) quiet() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, what := range b.said {
+		b.t.Errorf("the page brought %s", what)
+	}
+}
+
+// ask carries out an action that has to end within half a minute.
+func ask[T any](b *browser, action chromedp.Action[T]) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	v, err := chromedp.Run(ctx, action)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v
+}
+
+// script answers what an expression of the page's script is.
+func script[T any](b *browser, expression string) T {
+	b.t.Helper()
+	return ask(b, chromedp.Evaluate[T](expression))
+}
+
+func (b *browser) open(url string) {
+	b.t.Helper()
+	ask(b, chromedp.Navigate(url))
+	ask(b, chromedp.WaitReady(chromedp.CSS("main")))
+}
+
+func (b *browser) size(width int64) {
+	b.t.Helper()
+	ask(b, chromedp.EmulateViewport(width, 900))
+}
+
+// dark asks for the dark colours, or the light ones.
+func (b *browser) dark(yes bool) {
+	b.t.Helper()
+	value := "light"
+	if yes {
+		value = "dark"
+	}
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// scripts lets the page's scripts run, or not.
+func (b *browser) scripts(run bool) {
+	b.t.Helper()
+	params := emulation.SetScriptExecutionDisabledParams{Value: !run}
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, params); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// text answers the visible text of the view.
+func (b *browser) text() string {
+	b.t.Helper()
+	return script[string](b, `document.querySelector("main")?.innerText ?? ""`)
+}
+
+// until waits until the view's text holds all of these, without a reload by us.
+func (b *browser) until(texts ...string) {
+	b.t.Helper()
+	deadline := time.Now().Add(40 * time.Second)
+	for {
+		text := b.text()
+		lacks := ""
+		for _, want := range texts {
+			if !strings.Contains(text, want) {
+				lacks = want
+			}
+		}
+		if lacks == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("the page does not say %q:\n%s", lacks, text)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// press clicks the link or button with that text, in one step, since a stream may put
+// another in its place at any moment.
+func (b *browser) press(text string) {
+	b.t.Helper()
+	const find = `(text => {
+		const all = [...document.querySelectorAll("a, button")].filter(e => e.innerText.trim().startsWith(text) && !e.disabled);
+		if (all.length) all[0].click();
+		return all.length;
+	})(%q)`
+	if script[int](b, fmt.Sprintf(find, text)) == 0 {
+		b.t.Fatalf("there is no %q to press:\n%s", text, b.text())
+	}
+}
+
+// picture answers the whole page as a PNG.
+func (b *browser) picture() []byte {
+	b.t.Helper()
+	return ask(b, chromedp.FullScreenshot(100))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// demoProcess is the demo in a process of its own.
+type demoProcess struct {
+	page  string // its address
+	ended chan struct{}
+	lines chan string
+}
+
+// startDemo starts the demo with --keep, and returns as soon as it names its page.
+func startDemo(t *testing.T, args ...string) *demoProcess {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	cmd := exec.CommandContext(ctx, "sheetclaim", append([]string{"demo", "--keep"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d := &demoProcess{ended: make(chan struct{}), lines: make(chan string, 200)}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		<-d.ended
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the demo ended with %v", err)
+		}
+		cancel()
+	})
+	go func() {
+		defer close(d.ended)
+		defer close(d.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			d.lines <- s.Text()
+		}
+	}()
+	address := regexp.MustCompile(`service +(http://\S+)`)
+	for line := range d.lines {
+		if found := address.FindStringSubmatch(line); found != nil {
+			d.page = found[1]
+			return d
+		}
+	}
+	t.Fatal("the demo names no page")
+	return nil
+}
+
+// played waits until the demo has played its scenario.
+func (d *demoProcess) played(t *testing.T) {
+	t.Helper()
+	for line := range d.lines {
+		if regexp.MustCompile(`^Still running`).MatchString(line) {
+			return
+		}
+	}
+	t.Fatal("the demo ended early")
+}
+
+// TestPictures makes the pictures of the documentation: scripts/pictures.
+func TestPictures(t *testing.T) {
+	dir := os.Getenv("SHEETCLAIM_PICTURES")
+	if dir == "" {
+		t.Skip("SHEETCLAIM_PICTURES names no folder for pictures")
+	}
+	b := openBrowser(t)
+	d := startDemo(t)
+	keep := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), b.picture(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.open(d.page)
+	b.until("demo-1", "wait")
+	keep("running")
+	d.played(t)
+	time.Sleep(2 * time.Second) // alerts go out a moment after the runs
+	for _, dark := range []bool{false, true} {
+		b.dark(dark)
+		for _, width := range []int64{wide, narrow} {
+			b.size(width)
+			tail := map[bool]string{false: "", true: "-dark"}[dark] + map[bool]string{false: "", true: "-phone"}[width == narrow]
+			for name, path := range map[string]string{
+				"now": "/", "doubts": "/doubts", "run": "/runs/review-requests/demo-5", "lost": "/runs/review-requests/demo-4",
+			} {
+				b.open(d.page + path)
+				keep(name + tail)
+			}
+			b.open(d.page + "/doubts")
+			b.press("It went out")
+			b.until("went out?")
+			keep("settle" + tail)
+		}
+	}
+}
