@@ -104,7 +104,7 @@ var weaknesses = []*weakness{
 	{name: "ledger: every key is given, nothing is remembered", seed: 1, want: "promise 1", onL: func(b book) book { return &amnesia{book: b} }, plan: oneLedger},
 	{name: "ledger: a message that has ended may be sent as a new generation", seed: 7, want: "promise 1", onL: func(b book) book { return freeGenerations{b} }, plan: oneLedger},
 	{name: "ledger: no commit record before the dot", seed: 12, want: "promise 1", onL: func(b book) book { return noCommit{b} }, plan: func(p *simPlan) { p.crashes = true }},
-	{name: "ledger: the commit record does not ask for the lease", seed: 58, onL: func(b book) book { return noLease{b} }, plan: func(p *simPlan) {
+	{name: "ledger: neither the commit record nor the run asks for the lease", seed: 24, want: "promise 1", onL: func(b book) book { return noLease{b} }, plan: func(p *simPlan) {
 		p.procs, p.shared, p.ledgers = 3, false, []string{"led0", "led0", "led1"}
 		p.freezeOn, p.dieOn, p.slow, p.crashes, p.note = "move to sending", "", 300, false, false
 		p.every, p.edits = 30*time.Second, 0
@@ -218,7 +218,7 @@ func (l noCommit) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) (
 	return l.book.Move(ctx, run, ms)
 }
 
-// noLease lets a run without a lease commit.
+// noLease lets a run without a lease commit, and go on.
 type noLease struct{ book }
 
 func (l noLease) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) ([]bool, error) {
@@ -226,6 +226,11 @@ func (l noLease) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) ([
 		ms[i].Lease = false
 	}
 	return l.book.Move(ctx, run, ms)
+}
+
+func (l noLease) Renew(ctx context.Context, run claim.RunRef, lease time.Duration) (bool, error) {
+	_, err := l.book.Renew(ctx, run, lease)
+	return true, err
 }
 
 // freeFirst frees keys as soon as they are to be given back.
