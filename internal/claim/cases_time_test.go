@@ -205,3 +205,20 @@ func TestTickBehindItsPredecessor(t *testing.T) {
 		})
 	})
 }
+
+// A clock that was ahead for an hour has left a downtime behind that ends in a month:
+// what comes due until then is sent all the same.
+func TestDowntimeOfAClockThatWasAhead(t *testing.T) {
+	rows := dueRows(1)
+	rows[1][2] = "2026-12-01"
+	inWorld(t, rows, func(w *world) {
+		w.alone(settings{"schedule": `"0 9 * * *"`, "timezone": "UTC", "catch_up": "none"}, func(in *install) {
+			ahead := claim.Downtime{Began: time.Now(), Ended: time.Now().AddDate(0, 1, 0)}
+			if err := in.ledger.MissedTicks(context.Background(), "test", ahead); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(24 * time.Hour)
+			wantRun(t, in.run("1"), claim.RunSent, 1)
+		})
+	})
+}

@@ -65,8 +65,14 @@ func (p *pass) missed(ctx context.Context) error {
 		p.backlog = len(missed)
 		return nil
 	}
-	if p.downtimes, err = p.Ledger.Downtimes(ctx, p.job.Name); err != nil || len(missed) == 0 {
+	if p.downtimes, err = p.Ledger.Downtimes(ctx, p.job.Name); err != nil {
 		return err
+	}
+	// One that goes on into the future was written down by a clock that was ahead: what
+	// comes due in it would be left for as long.
+	p.downtimes = slices.DeleteFunc(p.downtimes, func(d Downtime) bool { return d.Ended.After(p.Now()) })
+	if len(missed) == 0 {
+		return nil
 	}
 	d := Downtime{Began: last[0].Document.StartedAt, Ended: missed[len(missed)-1]}
 	p.downtimes = append(p.downtimes, d)

@@ -68,24 +68,23 @@ func (g *group) next() []*groupCall {
 }
 
 // inOne carries calls out in one transaction. When a statement of one of them fails,
-// each is tried alone: nobody pays for another's fault.
+// each is tried alone: nobody pays for another's fault. A server that is away is
+// nobody's, and to wait for it once for each call would keep callers for hours.
 func (k *Keys) inOne(ctx context.Context, calls []*groupCall) {
-	var faulty bool // a statement failed, and not the transaction
 	err := k.ledger.write(ctx, "keys", func(t *tx) error {
-		faulty = false
 		t.reuse = len(calls) > 1
 		for _, c := range calls {
 			if c.err = c.gone(); c.err != nil {
 				continue
 			}
 			if c.err = c.do(ctx, t); c.err != nil && !refusal(c.err) {
-				faulty = true
-				return c.err
+				return &callError{c.err}
 			}
 		}
 		return nil
 	})
-	if faulty && len(calls) > 1 {
+	var own *callError
+	if len(calls) > 1 && errors.As(err, &own) && !away(err) {
 		for i := range calls {
 			k.inOne(ctx, calls[i:i+1])
 		}
@@ -98,6 +97,11 @@ func (k *Keys) inOne(ctx context.Context, calls []*groupCall) {
 		close(c.done)
 	}
 }
+
+// callError is the error of a statement of one call, and not of the transaction.
+type callError struct{ error }
+
+func (e *callError) Unwrap() error { return e.error }
 
 // refusal reports whether an error is an answer and no fault of the ledger. Nothing
 // was written that would have to be taken back.

@@ -108,13 +108,21 @@ func rest(ctx context.Context, pause time.Duration) error {
 
 // passing reports whether a transaction may go well when it is tried again.
 func passing(err error) bool {
+	switch sqlState(err) {
+	case "40001", "40P01", // another transaction was faster
+		"55P03", // or holds a lock
+		"25P03": // this one stood still
+		return true
+	}
+	return away(err)
+}
+
+// away reports whether an error is that of a server that cannot be reached now.
+func away(err error) bool {
 	switch code := sqlState(err); code {
 	case "":
 		return disconnected(err)
-	case "40001", "40P01", // another transaction was faster
-		"55P03",                   // or holds a lock
-		"25P03",                   // this one stood still
-		"57P01", "57P02", "57P03", // the server stops, or starts
+	case "57P01", "57P02", "57P03", // the server stops, or starts
 		"53300": // all its connections are in use
 		return true
 	default:

@@ -1,0 +1,88 @@
+//go:build unix
+
+package ledger_test
+
+import (
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sheetclaim/sheetclaim/internal/key"
+	"github.com/sheetclaim/sheetclaim/internal/ledger"
+	"github.com/sheetclaim/sheetclaim/internal/pgtest"
+)
+
+// TestPostgresAwayInAGroup: calls that share a transaction share the wait for a server
+// that went away in the middle of it.
+func TestPostgresAwayInAGroup(t *testing.T) {
+	const calls, patience = 12, 2 * time.Second
+	address := pgtest.Address(t)
+	proxy := pgtest.NewProxy(t, address)
+	s := openPostgres(t, proxy.Address(), ledger.Options{})
+	defer s.Close()
+	s.SetPatience(patience)
+	keys := s.Keys()
+	var claims sync.WaitGroup
+	claim := func(n int) {
+		claims.Go(func() {
+			_, err := keys.Claim(t.Context(), key.Claim{Key: fmt.Sprint(n), Lease: time.Minute, Takeover: key.TakeExpired})
+			if (err == nil) != (n == 0) {
+				t.Errorf("claim %d: %v", n, err)
+			}
+		})
+	}
+	waiting := func(n int) { // statements that wait for a lock
+		db, err := sql.Open("pgx", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for have := -1; have < n && !t.Failed(); time.Sleep(5 * time.Millisecond) {
+			if err := db.QueryRow(`SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&have); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	first := lockKeys(t, address)
+	claim(0)
+	waiting(1)
+	second := make(chan *sql.Tx)
+	go func() { second <- lockKeys(t, address) }() // holds the lock after claim 0
+	waiting(2)
+	for n := 1; n < calls; n++ {
+		claim(n)
+	}
+	time.Sleep(100 * time.Millisecond) // all of them wait for claim 0
+	if err := first.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	held := <-second
+	waiting(1) // the others, in one transaction
+	began := time.Now()
+	proxy.Close()
+	claims.Wait()
+	if took := time.Since(began); took > calls/2*patience {
+		t.Errorf("%d callers waited for %v", calls-1, took)
+	}
+	_ = held.Rollback()
+}
+
+// lockKeys keeps everybody out of the table of keys.
+func lockKeys(t *testing.T, address string) *sql.Tx {
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	t.Cleanup(func() { db.Close() })
+	tx, err := db.Begin()
+	if err == nil {
+		_, err = tx.Exec(`LOCK TABLE keys IN ACCESS EXCLUSIVE MODE`)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return tx
+}
