@@ -77,6 +77,7 @@ func (a *bookAnswer) tab(dec *json.Decoder, t *tabAnswer) error {
 
 func (a *bookAnswer) block(dec *json.Decoder) (block, error) {
 	var b block
+	var width int // of the header: what stands past it belongs to no row
 	err := object(dec, map[string]func() error{
 		"startRow":    func() error { return dec.Decode(&b.startRow) },
 		"startColumn": func() error { return dec.Decode(&b.startCol) },
@@ -99,11 +100,11 @@ func (a *bookAnswer) block(dec *json.Decoder) (block, error) {
 				if b.keep == nil {
 					b.rows = append(b.rows, toCells(row.Values))
 					if i == 0 && a.keep != nil {
-						b.keep = a.keep(textsOf(b.rows[0]))
+						b.keep, width = a.keep(textsOf(b.rows[0])), widthOf(b.rows[0])
 					}
 					return nil
 				}
-				cells, dropped := keptCells(row.Values, b.keep)
+				cells, dropped := keptCells(row.Values, b.keep, width)
 				b.rows = append(b.rows, cells)
 				if dropped {
 					b.dropped = append(b.dropped, i)
@@ -130,14 +131,14 @@ func toCells(values []*api.CellData) []claim.Cell {
 }
 
 // keptCells reads the cells of some columns, in their order, and tells whether
-// another holds something.
-func keptCells(values []*api.CellData, keep []int) (cells []claim.Cell, dropped bool) {
+// another, up to a width, holds something.
+func keptCells(values []*api.CellData, keep []int, width int) (cells []claim.Cell, dropped bool) {
 	for i, d := range values {
 		c := toCell(d)
 		at, kept := slices.BinarySearch(keep, i)
 		switch {
 		case !kept:
-			dropped = dropped || !c.IsBlank()
+			dropped = dropped || i < width && !c.IsBlank()
 		case c != claim.Cell{}:
 			if cells == nil {
 				cells = make([]claim.Cell, len(keep))
@@ -146,6 +147,15 @@ func keptCells(values []*api.CellData, keep []int) (cells []claim.Cell, dropped 
 		}
 	}
 	return cells, dropped
+}
+
+// widthOf counts the cells of a header up to the last that is not blank.
+func widthOf(cells []claim.Cell) int {
+	n := len(cells)
+	for n > 0 && cells[n-1].IsBlank() {
+		n--
+	}
+	return n
 }
 
 func textsOf(cells []claim.Cell) []string {

@@ -136,11 +136,7 @@ func put(cells []claim.Cell, at int, c claim.Cell) []claim.Cell {
 // head is the first row of the range without the blank cells at its end. Columns
 // past it have no name, so that nothing in them can be meant.
 func (a *assembly) head() []claim.Cell {
-	cells := a.header
-	for len(cells) > 0 && cells[len(cells)-1].IsBlank() {
-		cells = cells[:len(cells)-1]
-	}
-	return cells
+	return a.header[:widthOf(a.header)]
 }
 
 // list are the rows that were asked for, or all below the header up to the last that
