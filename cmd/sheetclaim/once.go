@@ -108,12 +108,21 @@ type claimed struct {
 
 // carryOut runs the command under a claim and writes down how it ended.
 func (c *onceCmd) carryOut(ctx context.Context, m *Main, keys *ledger.Keys, mine claimed, command []string) error {
-	ctx = context.WithoutCancel(ctx) // a signal is the command's to answer
+	// A signal is the command's to answer, until its end is written down.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, passedOn()...)
+	defer signal.Stop(signals)
+	m.ignore()
+	asked := ctx.Err() != nil
+	ctx = context.WithoutCancel(ctx)
 	end := key.End{Key: mine.Key, Token: mine.Token, State: key.Done}
-	code, failure := c.start(ctx, m, keys, mine, command)
+	code, failure := 0, errors.New("asked to stop before the command was started")
+	if !asked {
+		code, failure = c.start(ctx, m, keys, mine, command, signals)
+	}
 	switch {
 	case failure != nil: // it never ran
-		end.State, end.Why = key.Released, "the command could not be started"
+		end.State, end.Why = key.Released, failure.Error()
 	case code != 0 && c.UnknownOnFailure:
 		end.State, end.Why = key.Unknown, fmt.Sprintf("the command ended with status %d", code)
 	case code != 0:
@@ -133,11 +142,7 @@ func (c *onceCmd) carryOut(ctx context.Context, m *Main, keys *ledger.Keys, mine
 
 // start runs the command to its end, passes signals on and keeps the claim alive. An
 // error says that it could not be started.
-func (c *onceCmd) start(ctx context.Context, m *Main, keys *ledger.Keys, mine claimed, command []string) (int, error) {
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, passedOn()...)
-	defer signal.Stop(signals)
-	m.ignore()
+func (c *onceCmd) start(ctx context.Context, m *Main, keys *ledger.Keys, mine claimed, command []string, signals <-chan os.Signal) (int, error) {
 	//nolint:gosec // running the caller's command is what this is for
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = m.Stdin, m.Stdout, m.Stderr
