@@ -68,7 +68,7 @@ func Clean(text string) (string, error) {
 	}
 	text = norm.NFC.String(strings.TrimSpace(text))
 	switch {
-	case text == "":
+	case !strings.ContainsFunc(text, isSeen):
 		return "", fault("key", "expected a key, found a blank one: look for a variable or an expression without a value")
 	case len(text) > MaxKey:
 		return "", fault("key", "expected a key of at most %d bytes, found %d: use the id of the event, or a hash", MaxKey, len(text))
@@ -77,6 +77,10 @@ func Clean(text string) (string, error) {
 	}
 	return text, nil
 }
+
+// isSeen reports whether a character leaves a mark: zero-width ones, such as the one
+// at the start of some files, make no key.
+func isSeen(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 
 // Claim asks for a key.
 type Claim struct {

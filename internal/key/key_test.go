@@ -14,13 +14,13 @@ func TestLG05Clean(t *testing.T) {
 	longest := strings.Repeat("k", key.MaxKey)
 	for text, want := range map[string]string{
 		"k": "k", " k\t": "k", "\u00a0k\n": "k", "a b": "a b", "A": "A", "cafe\u0301": "caf\u00e9", "caf\u00e9": "caf\u00e9",
-		"stripe:evt_1": "stripe:evt_1", "日本": "日本", longest: longest, " " + longest + " ": longest,
+		"stripe:evt_1": "stripe:evt_1", "👩\u200d👧": "👩\u200d👧", "日本": "日本", longest: longest, " " + longest + " ": longest,
 	} {
 		if got, err := key.Clean(text); got != want || err != nil {
 			t.Errorf("%q became %q, %v, want %q", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", " ", "\n\t\u00a0", longest + "k", "a\nb", "a\tb", "a\x00b", "a\u0085b", "\xff", strings.Repeat("é", 257)} {
+	for _, text := range []string{"", " ", "\n\t\u00a0", "\ufeff", "\u200b \u2060", longest + "k", "a\nb", "a\tb", "a\x00b", "a\u0085b", "\xff", strings.Repeat("é", 257)} {
 		var fault *key.FaultError
 		if got, err := key.Clean(text); !errors.As(err, &fault) || fault.Field != "key" || got != "" {
 			t.Errorf("%.20q became %.20q, %v", text, got, err)
