@@ -172,6 +172,8 @@ func explainSQLite(err error) error {
 		advice = fmt.Sprintf("another program has held the file locked for more than %v; end it, or name another file", busyTimeout)
 	case sqlite3.SQLITE_FULL:
 		advice = "the disk is full; make room"
+	case sqlite3.SQLITE_IOERR:
+		advice = "the disk failed to read or write; see whether it is full (a start needs room for the files -wal and -shm), then whether it is ill"
 	default:
 		return err
 	}
