@@ -131,3 +131,34 @@ func TestRowsStayForTheNextCaller(t *testing.T) {
 		})
 	})
 }
+
+// slowSaves is a ledger that takes long over the document of rows that were handed out.
+type slowSaves struct{ claim.Runs }
+
+func (s slowSaves) Save(ctx context.Context, run claim.RunRef, d claim.Document) error {
+	if d.HandedOutAt != nil {
+		time.Sleep(time.Minute)
+	}
+	return s.Runs.Save(ctx, run, d)
+}
+
+// A caller that settles its rows before the run has said in the ledger that they are
+// out does not make it forget that: other requests are told when they were, and how
+// many.
+func TestRowsSettledAtOnceWereHandedOut(t *testing.T) {
+	inWorld(t, dueRows(2), func(w *world) {
+		w.alone(nil, func(in *install) {
+			in.svc.Runs = slowSaves{in.ledger}
+			rows, _ := in.claims("4711")
+			for _, r := range rows {
+				in.mustReceive("4711", r.Key, claim.Sent, "")
+			}
+			time.Sleep(2 * time.Minute)
+			d := in.run("4711", claimOnly)
+			wantRun(t, d, claim.RunSent, 2)
+			if d.HandedOutAt == nil || d.HandedOut != 2 {
+				t.Errorf("the document does not say that its rows were handed out: %+v", d)
+			}
+		})
+	})
+}

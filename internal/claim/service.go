@@ -192,12 +192,12 @@ func (s *Service) carry(ctx context.Context, job *Job, t *Ticket, r Request) {
 	w := s.Worker()
 	ctx, ended := w.traceRun(ctx, t.Run)
 	watch := w.Observe
-	step := Step("")
+	step, handed := Step(""), false
 	w.Observe = func(d Document) {
 		t.set(d)
 		s.tell()
-		if d.Step != step { // other processes see how far it is, too
-			step = d.Step
+		if d.Step != step || handed != (d.HandedOutAt != nil) { // other processes see how far it is, too
+			step, handed = d.Step, d.HandedOutAt != nil
 			if err := s.save(ctx, t.Run, d); err != nil {
 				s.Log.Warn("the run's progress could not be saved", "job", job.Name, "run", t.Run.ID, "error", err)
 			}
