@@ -5,11 +5,14 @@ package pgtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/url"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // Proxy stands between a client and the server, as the network does: it can be closed
@@ -59,10 +62,18 @@ func (p *Proxy) Close() {
 	}
 }
 
-// Open opens the port again.
+// Open opens the port again. While it was closed another connection of the machine may
+// have got its number, which is waited for.
 func (p *Proxy) Open(t testing.TB) {
 	t.Helper()
-	if err := p.open(p.l.Addr().String()); err != nil {
+	var err error
+	for range 100 {
+		if err = p.open(p.l.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
