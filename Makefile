@@ -30,8 +30,8 @@ test: ## all tests
 	$(GO) test -parallel 8 ./...
 
 .PHONY: race
-race: ## the tests under the race detector, without the longest runs and with fewer seeds
-	SHEETCLAIM_SEEDS=10 $(GO) test -race -parallel 8 -skip 'HasTeeth|OP06|OP07' ./...
+race: ## the tests under the race detector, without browsers, Node and the longest runs, and with fewer seeds
+	SHEETCLAIM_SEEDS=10 $(GO) test -race -parallel 8 -skip 'HasTeeth|OP06|OP07|Browser|AppsScript' ./...
 
 .PHONY: rounds
 rounds: ## the overlap tests, many rounds of real processes
