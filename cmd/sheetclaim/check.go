@@ -110,10 +110,8 @@ func (k *checker) everything(ctx context.Context, jobs []string, sendAlert bool)
 	k.ledger(ctx)
 	mail := k.openMailer()
 	k.google(ctx, jobs, mail)
-	if mail != nil {
-		k.mail(ctx, mail)
-	}
-	k.alerts(ctx, mail, sendAlert)
+	works := mail != nil && k.mail(ctx, mail)
+	k.alerts(ctx, mail, works, sendAlert)
 	if mail != nil {
 		_ = mail.Close() // it has said all that it had to
 	}

@@ -25,9 +25,13 @@ const (
 
 // openMailer makes the mailer, which connects to nothing yet.
 func (k *checker) openMailer() *mailer.SMTP {
-	smtp := *k.cfg.SMTP
-	smtp.Timeout = min(smtp.Timeout, checkPatience)
-	m, err := openMailer(&smtp, k.cfg.Instances, nil, k.m.log)
+	smtp := k.cfg.SMTP
+	if smtp != nil {
+		hasty := *smtp
+		hasty.Timeout = min(hasty.Timeout, checkPatience)
+		smtp = &hasty
+	}
+	m, err := openMailer(smtp, k.cfg.Instances, nil, k.m.log)
 	if err != nil {
 		k.r.FailSetup(check.Configuration, "", err.Error(), "correct the smtp section")
 		return nil
@@ -35,20 +39,25 @@ func (k *checker) openMailer() *mailer.SMTP {
 	return m
 }
 
-// mail connects, encrypts, logs in and offers the sender.
-func (k *checker) mail(ctx context.Context, m *mailer.SMTP) {
+// mail connects, encrypts, logs in and offers the sender, and reports whether all of
+// that was taken.
+func (k *checker) mail(ctx context.Context, m *mailer.SMTP) bool {
 	const soon = 14 * 24 * time.Hour
 	smtp := k.cfg.SMTP
+	if smtp == nil {
+		k.r.Ok(checkMail, "", "none is configured, and none is needed: all jobs are claim_only")
+		return false
+	}
 	server := fmt.Sprintf("%s:%d", smtp.Host, smtp.Port)
 	facts, err := m.Probe(ctx)
 	var fault *mailer.AccountError
 	switch {
 	case errors.As(err, &fault):
 		k.r.Fail(checkMail, "", strings.TrimSuffix(fault.Error(), ": "+fault.Advice), fault.Advice)
-		return
+		return false
 	case err != nil:
 		k.r.Fail(checkMail, "", err.Error(), "")
-		return
+		return false
 	}
 	how := "not encrypted"
 	if facts.TLS != "" {
@@ -65,10 +74,12 @@ func (k *checker) mail(ctx context.Context, m *mailer.SMTP) {
 		k.r.Ok(checkMail, "", found)
 	}
 	k.r.From(smtp)
+	return true
 }
 
-// alerts looks whether alerts reach anybody. m is nil where the mailer cannot be made.
-func (k *checker) alerts(ctx context.Context, m *mailer.SMTP, send bool) {
+// alerts looks whether alerts reach anybody. m is nil where the mailer cannot be made;
+// works says whether its server took all that was tried.
+func (k *checker) alerts(ctx context.Context, m *mailer.SMTP, works, send bool) {
 	a := k.cfg.Alerts
 	if len(a.Email) == 0 && a.Webhook == nil {
 		k.r.Warn(checkAlert, "", "go nowhere: nobody hears of a message whose fate is unknown", "set alerts.email or alerts.webhook")
@@ -78,8 +89,12 @@ func (k *checker) alerts(ctx context.Context, m *mailer.SMTP, send bool) {
 		k.sendAlert(ctx, m)
 		return
 	}
-	if len(a.Email) > 0 {
-		k.r.Ok(checkAlert, "", fmt.Sprintf("by mail to %s, over the mail server above (--send-test-alert sends one)", strings.Join(a.Email, ", ")))
+	switch to := strings.Join(a.Email, ", "); {
+	case to == "":
+	case works:
+		k.r.Ok(checkAlert, "", fmt.Sprintf("by mail to %s, over the mail server above (--send-test-alert sends one)", to))
+	default:
+		k.r.Warn(checkAlert, "", fmt.Sprintf("by mail to %s, over the mail server above: nothing arrives while that cannot be used", to), "mend the mail server first")
 	}
 	if a.Webhook == nil {
 		return

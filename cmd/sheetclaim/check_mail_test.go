@@ -162,4 +162,7 @@ func TestCheckAlertRoutes(t *testing.T) {
 	c = s.check(path)
 	c.exits(1)
 	c.want("alerts", check.Fail, "cannot be reached")
+	s.sink.Close()
+	c = s.check(path)
+	c.want("alerts", check.Warn, "by mail to ops@acme.test", "mend the mail server")
 }

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/sheetclaim/sheetclaim/internal/check"
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
 
@@ -66,5 +69,31 @@ func TestClaimOnlyOverHTTP(t *testing.T) {
 	}
 	if n := len(s.sink.Messages()); n != 0 {
 		t.Errorf("sheetclaim sent %d messages itself", n)
+	}
+}
+
+// A configuration whose jobs are all claim_only needs no smtp section: each command
+// takes it as it is.
+func TestClaimOnlyWithoutAMailServer(t *testing.T) {
+	t.Parallel()
+	rows := append(dueRows(2), []any{"K-bad", "no address", "", ""})
+	s := newStage(t, rows)
+	text := fmt.Sprintf("google: {endpoint: %q}\napi: {listen: '127.0.0.1:0'}\njobs:\n  test:\n    claim_only: true\n    wait: 2s\n    spreadsheet: %s\n    range: %s!A1:Z\n    columns: {key: key, email: email, status: status}\n",
+		s.url, stageSheet, stageTab)
+	config := filepath.Join(s.dir, "claim-only.yaml")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := s.check(config)
+	c.exits(0)
+	c.want("mail server", check.OK, "none is needed")
+	c.want("due rows", check.OK, "2 rows would be")
+	c.want("row faults", check.Warn, "no address")
+
+	v := s.serve(config)
+	a := v.must(http.StatusOK, "POST", "/v1/claims", `{"job": "test", "run_id": "1"}`)
+	var doc struct{ Rows []claim.Handed }
+	if err := json.Unmarshal([]byte(a.body), &doc); err != nil || len(doc.Rows) != 2 {
+		t.Errorf("%v: %s", err, a.body)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sheetclaim/sheetclaim/internal/job"
@@ -65,7 +66,11 @@ func (m *Main) summary(cfg *job.Config, client *sheets.Client) []string {
 	case len(a.Email) == 0 && a.Webhook == nil:
 		lines = append(lines, "alerts: go nowhere! Add alerts.email or alerts.webhook; until then they are kept in the ledger")
 	default:
-		lines = append(lines, fmt.Sprintf("alerts: %d mail addresses, webhook %t", len(a.Email), a.Webhook != nil))
+		to := slices.Clone(a.Email)
+		if a.Webhook != nil {
+			to = append(to, "the webhook")
+		}
+		lines = append(lines, "alerts: to "+strings.Join(to, ", "))
 	}
 	for _, name := range cfg.JobNames() {
 		lines = append(lines, describe(name, cfg.Jobs[name]))

@@ -154,11 +154,12 @@ func (p *parts) close() error {
 	return errors.Join(errs...)
 }
 
-// openMailer translates the smtp section for one of several instances. Without one nothing is mailed: all jobs are
-// claim_only, and the mailer only judges whether what stands in a cell is an address.
+// openMailer translates the smtp section for one of several instances. Without one nothing
+// is mailed: all jobs are claim_only, and the mailer only judges whether what stands in a
+// cell is an address.
 func openMailer(c *job.SMTP, instances int, seen observers, log *slog.Logger) (*mailer.SMTP, error) {
 	if c == nil {
-		return mailer.New(mailer.Config{Host: "localhost", From: "nobody@localhost", Now: time.Now, Log: log})
+		return mailer.New(mailer.Config{Host: "localhost", From: "nobody@sheetclaim.invalid", Now: time.Now, Log: log})
 	}
 	cfg := mailer.Config{
 		Host: c.Host, Port: c.Port, TLS: mailer.TLSMode(c.TLS), CAFile: c.CAFile, SkipVerify: c.SkipVerify,

@@ -26,7 +26,7 @@ func (r *Report) BadConfig(err error) {
 		return
 	}
 	for _, p := range all {
-		r.FailSetup(Configuration, "", p.String(), "correct the file at that place")
+		r.FailSetup(Configuration, "", p.String(), "correct the file at that place, or what it names there")
 	}
 }
 

@@ -128,6 +128,9 @@ func whereError(err error) error {
 		return fmt.Errorf("the condition cannot be read: %w", err)
 	}
 	text := strings.ReplaceAll(fe.Message, "unexpected token EOF", "it ends too early")
+	if text == `unexpected token Operator("=")` {
+		text = "a single = says nothing here: write == to compare"
+	}
 	if fe.Line <= 1 {
 		return fmt.Errorf("the condition cannot be read at character %d: %s", fe.Column+1, text)
 	}

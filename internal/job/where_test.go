@@ -187,7 +187,7 @@ func TestWhereErrors(t *testing.T) {
 		{`col("visit sttus") == "a"`, `where: col("visit sttus") is no column, did you mean "Visit status"?; the headers found are "id", "email", "status", "Visit status", "a b", "A-B", "In"`},
 		{`a_b == "a"`, `where: a_b could mean the columns 5 ("a b") and 6 ("A-B"), rename one of them; the headers found are "id", "email", "status", "Visit status", "a b", "A-B", "In"`},
 		{`in == "a"`, `c.yaml:12:12: jobs.j.where: the condition cannot be read at character 1: unexpected token Operator("in")`},
-		{`visit_status = "a"`, `c.yaml:12:12: jobs.j.where: the condition cannot be read at character 14: unexpected token Operator("=")`},
+		{`visit_status = "a"`, `c.yaml:12:12: jobs.j.where: the condition cannot be read at character 14: a single = says nothing here: write == to compare`},
 		{`len(visit_status)`, "c.yaml:12:12: jobs.j.where: expected a condition that is true or false, found a number: compare it with something"},
 		{`"a"`, "c.yaml:12:12: jobs.j.where: expected a condition that is true or false, found a text: compare it with something"},
 		{`now() > date("2026-01-05")`, `c.yaml:12:12: jobs.j.where: there is no function now; there are abs, blank, ceil, col, date, duration, float, floor, int, len, lower, max, min, number, replace, round, split, text, trim, upper`},
