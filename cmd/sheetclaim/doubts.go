@@ -61,6 +61,14 @@ func (c *doubtsCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
 	return nil
 }
 
+// whereToLook says where a person finds out what became of a message.
+func whereToLook(v api.MessageView) string {
+	if v.MessageID == "" { // only rows that a caller was handed have none
+		return "look where the caller of that run did its work (in n8n: under Executions)"
+	}
+	return "look in the Sent folder or in the log of the mail server for Message-ID " + plain(v.MessageID)
+}
+
 // printDoubts writes for people what waits: what to look for, and the two answers.
 func printDoubts(w io.Writer, cfg *job.Config, list []api.MessageView) {
 	var wished []string
@@ -73,7 +81,7 @@ func printDoubts(w io.Writer, cfg *job.Config, list []api.MessageView) {
 		n++
 		fmt.Fprintf(w, "%s, row %d of the tab %s (job %s)\n", plain(v.Key), v.Row, plain(v.Tab), v.Job)
 		fmt.Fprintf(w, "  unknown since %s, run %s: %s\n", v.SettledAt.Local().Format(time.RFC3339), v.RunID, plain(v.Reason))
-		fmt.Fprintf(w, "  look in the Sent folder or in the log of the mail server for Message-ID %s\n", plain(cmp.Or(v.MessageID, "(none was written down)")))
+		fmt.Fprintln(w, "  "+whereToLook(v))
 		fmt.Fprintf(w, "  it is there:      %s\n", answerOf(cfg, list, v, "--sent"))
 		fmt.Fprintf(w, "  it is not there:  %s\n\n", answerOf(cfg, list, v, "--resend"))
 	}

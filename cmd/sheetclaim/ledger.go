@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/sheetclaim/sheetclaim/internal/job"
@@ -56,6 +57,9 @@ func (c *ledgerExportCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 		to := m.Stdout
 		if c.File != "-" {
 			f, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // it holds addresses
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s exists already: move it away, or name another file", c.File)
+			}
 			if err != nil {
 				return fmt.Errorf("the copy cannot be written: %w", err)
 			}

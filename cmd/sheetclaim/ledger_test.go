@@ -25,7 +25,7 @@ func TestLedgerMoves(t *testing.T) {
 	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v: want a file that only its owner reads", info, err)
 	}
-	wantIn(t, s.says(exitError, file, "ledger", "export", copied), "file exists")
+	wantIn(t, s.says(exitError, file, "ledger", "export", copied), "exists already", "name another")
 	s.says(exitOK, server, "ledger", "import", copied)
 	first, second := s.says(exitOK, file, "ledger", "migrate"), s.says(exitOK, server, "ledger", "migrate")
 	if first != second {
