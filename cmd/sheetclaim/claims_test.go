@@ -96,4 +96,6 @@ func TestClaimOnlyWithoutAMailServer(t *testing.T) {
 	if err := json.Unmarshal([]byte(a.body), &doc); err != nil || len(doc.Rows) != 2 {
 		t.Errorf("%v: %s", err, a.body)
 	}
+	v.must(http.StatusOK, "POST", "/v1/claims/settle", `{"run_id": "1", "key": "k1", "outcome": "unknown"}`)
+	wantIn(t, s.says(exitOK, config, "doubts"), "k1, row 2", "the caller of that run")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"text/tabwriter"
 	"time"
@@ -49,6 +50,9 @@ type ledgerFlag struct {
 // openKeys opens the ledger alone.
 func (m *Main) openKeys(ctx context.Context, opts *keyCLI, name string) (*ledger.DB, error) {
 	if name == "" {
+		if _, err := os.Stat(opts.Config); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no configuration file %s: name one with --config, or the ledger alone with --ledger sqlite:keys.db or SHEETCLAIM_LEDGER", opts.Config)
+		}
 		secret, err := job.Ledger(opts.Config, m.Env)
 		if err != nil {
 			return nil, err
@@ -250,6 +254,9 @@ func (c *keyShowCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 	}
 	return m.withKeys(ctx, opts, func(keys *ledger.Keys) error {
 		e, events, err := keys.Find(ctx, name)
+		if errors.Is(err, key.ErrNoKey) {
+			return key.ErrNoKey
+		}
 		if err != nil {
 			return err
 		}
