@@ -27,7 +27,7 @@ build: ## build ./sheetclaim
 
 .PHONY: test
 test: ## all tests
-	$(GO) test -parallel 8 ./...
+	$(GO) test -timeout 25m -parallel 8 ./...
 
 .PHONY: race
 race: ## the tests under the race detector, without browsers, Node and the longest runs, and with fewer seeds
