@@ -69,7 +69,7 @@ func told(v claim.Preview) []string {
 	return all
 }
 
-func TestPreviewIsWhatARunWouldDo(t *testing.T) {
+func TestOP02PreviewIsWhatARunWouldDo(t *testing.T) {
 	rows := [][]any{
 		{"key", "email", "due", "status", "name"},
 		{"k2", "nobody", "2026-11-01", "", "Bob"},
@@ -189,7 +189,7 @@ func TestPreviewOfOneRow(t *testing.T) {
 	})
 }
 
-func TestPreviewToMe(t *testing.T) {
+func TestOP02PreviewToMe(t *testing.T) {
 	s := settings{"message": `{subject: "Hi {{key}}", text: "Dear {{key}}", html: "<p>{{key}}</p>", cc: "boss@x.test", bcc: "log@x.test", reply_to: "desk@x.test", unsubscribe_url: "https://u.test/?k={{key}}"}`}
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(s, func(in *install) {
