@@ -26,11 +26,12 @@ func TestClaimOnlyOverHTTP(t *testing.T) {
 	for range 5 {
 		all.Go(func() {
 			var doc struct {
-				Rows  []claim.Handed
-				Count int
+				Rows   []claim.Handed
+				Count  int
+				Detail string
 			}
 			a := v.must(http.StatusOK, "POST", "/v1/claims", `{"job": "test", "run_id": "4711"}`)
-			if err := json.Unmarshal([]byte(a.body), &doc); err != nil || doc.Count != 6 {
+			if err := json.Unmarshal([]byte(a.body), &doc); err != nil || doc.Count != 6 || !strings.HasPrefix(doc.Detail, "6 of 6 due rows handed out") {
 				t.Errorf("%v: %s", err, a.body)
 			}
 			mu.Lock()

@@ -95,7 +95,10 @@ func (p *pass) noteHandOver(ctx context.Context, now time.Time, rows int) {
 		p.log.Warn("the lease of rows that were handed out could not be prolonged; what is left of it counts", "error", err)
 	}
 	until := now.Add(p.job.Lease)
-	p.doc.HandedOutAt, p.doc.HandedOut, p.doc.LeaseUntil = &now, rows, &until
+	d := &p.doc
+	d.HandedOutAt, d.HandedOut, d.LeaseUntil = &now, rows, &until
+	p.count()
+	d.Detail = fmt.Sprintf("%d of %d due rows handed out, to be settled until %s", d.HandedOut, d.Counts.Due, p.stamp(*d.LeaseUntil))
 	p.log.Info("handed out", "rows", rows, "lease_until", until)
 }
 
@@ -123,7 +126,6 @@ func (p *pass) byHeader(row Row) map[string]string {
 func (p *pass) leaveToCaller(ctx context.Context) {
 	p.count()
 	d := &p.doc
-	d.Detail = fmt.Sprintf("%d of %d due rows handed out, to be settled until %s", d.HandedOut, d.Counts.Due, p.stamp(*d.LeaseUntil))
 	if p.Calls != nil {
 		d.APICalls = p.Calls()
 	}
