@@ -408,8 +408,12 @@ func (s *sim) boot(slot, gen int, r *rand.Rand) *proc {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	luck := s.rng("client " + name)
-	client, err := sheets.New(context.Background(), sheets.Config{Transport: s.emu.Transport(name), Now: time.Now, Rand: luck.Float64})
+	luck, turn := s.rng("client "+name), sync.Mutex{}
+	client, err := sheets.New(context.Background(), sheets.Config{Transport: s.emu.Transport(name), Now: time.Now, Rand: func() float64 {
+		turn.Lock() // the runs of a process share its client
+		defer turn.Unlock()
+		return luck.Float64()
+	}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

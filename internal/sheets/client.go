@@ -35,7 +35,7 @@ type Config struct {
 	Timeout         time.Duration // of one call; 0: 30 s
 
 	Now  func() time.Time // nil: time.Now
-	Rand func() float64   // luck for waits, in [0,1); nil: math/rand/v2
+	Rand func() float64   // luck for waits, in [0,1), for several at once; nil: math/rand/v2
 	Log  *slog.Logger     // nil: nothing is logged
 
 	// Observe is told of each request that is sent (read, tabs, claim, replace, prune or check)
