@@ -58,6 +58,9 @@ type Config struct {
 	// Overlap answers how a job's runs fit into the time between their starts; nil:
 	// unknown.
 	Overlap func(ctx context.Context, job string) (claim.Overlap, error)
+	// History answers how a job's runs lay in time, for the page; nil: the page does not
+	// show it.
+	History func(ctx context.Context, job string, since time.Time) (claim.History, error)
 	// Metrics answers /metrics; nil: there is none here.
 	Metrics http.Handler
 	// NewRunID names a run whose caller did not; nil: random letters and digits.

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/sheetclaim/sheetclaim/api/dashboard"
+	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
 
 // newPage makes the page over what the API has.
@@ -14,10 +16,16 @@ func (s *Server) newPage() (*dashboard.Page, error) {
 	cfg := dashboard.Config{
 		Runs: s.cfg.Runs, Desk: s.cfg.Desk, Live: s.cfg.Live, Record: s.cfg.Record, Settled: s.cfg.Settled,
 		Login: s.login, SheetURL: s.cfg.SheetURL, Log: s.cfg.Log,
+		Preview: s.cfg.Preview, NewRunID: s.cfg.NewRunID, History: s.cfg.History, Overlap: s.cfg.Overlap, Keys: s.cfg.Keys,
+	}
+	cfg.Start = func(ctx context.Context, r claim.Request) error {
+		_, err := s.cfg.Start.Start(ctx, r)
+		return err
 	}
 	for _, j := range s.cfg.Jobs {
 		cfg.Jobs = append(cfg.Jobs, dashboard.Job{
 			Name: j.Name, Schedule: j.Schedule, Next: func() []time.Time { return s.cfg.Next(j.Name) },
+			ClaimOnly: j.ClaimOnly, FirstRunLimit: j.FirstRunLimit,
 		})
 	}
 	for _, t := range s.cfg.Tokens {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/key"
 )
 
 // Config is what the page shows, and to whom. Runs and Desk have to be there.
@@ -22,6 +23,19 @@ type Config struct {
 	Live Live
 	// Record has what else is remembered of runs and messages; nil: nothing is shown of it.
 	Record Record
+	// Preview answers what a run would do now; nil: there are no previews.
+	Preview Previewer
+	// Start starts a run, or attaches to it; nil: none can be started from here.
+	Start func(ctx context.Context, r claim.Request) error
+	// NewRunID names a run that is started from the page. Start needs it.
+	NewRunID func() string
+	// History answers how a job's runs lay in time, and Overlap what that means; nil: the
+	// page has no view of it.
+	History func(ctx context.Context, job string, since time.Time) (claim.History, error)
+	Overlap func(ctx context.Context, job string) (claim.Overlap, error)
+	// Keys is the ledger of keys for any action, for viewers that are not bound to jobs;
+	// nil: there is none.
+	Keys key.Book
 	// Settled is told the job of a message that was settled as sent; it must not block.
 	Settled func(job string)
 
@@ -48,6 +62,9 @@ type Job struct {
 	Name     string
 	Schedule string // as configured; "": none
 	Next     func() []time.Time
+
+	ClaimOnly     bool // its callers send: there is nothing to preview, and nothing to run
+	FirstRunLimit int  // rows that its very first run may mail unconfirmed; 0: off
 }
 
 // Token is one with which a viewer logs in.
@@ -66,6 +83,11 @@ type Runs interface {
 type Desk interface {
 	Waiting(ctx context.Context, b claim.Book) ([]claim.Message, error)
 	Settle(ctx context.Context, s claim.Settlement) error
+}
+
+// Previewer makes previews, as api.Previewer says.
+type Previewer interface {
+	Preview(ctx context.Context, r claim.PreviewRequest) (claim.Preview, error)
 }
 
 // Live is claim.Service for those who watch.

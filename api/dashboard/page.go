@@ -64,6 +64,16 @@ func (p *Page) routes() []route {
 		{"GET /doubts", false, p.getDoubts},
 		{"GET /doubts/settle", false, p.askSettle},
 		{"POST /doubts/settle", false, p.postSettle},
+		{"GET /preview", false, p.getPreviews},
+		{"GET /preview/{job}", false, p.getPreview},
+		{"POST /preview/{job}/test", false, p.postTest},
+		{"GET /preview/{job}/run", false, p.askRun},
+		{"POST /preview/{job}/run", false, p.postRun},
+		{"GET /overlap", false, p.getOverlap},
+		{"GET /keys", false, p.getKeys},
+		{"GET /keys/show", false, p.getKey},
+		{"GET /keys/settle", false, p.askKey},
+		{"POST /keys/settle", false, p.postKey},
 		{"GET /login", true, p.getLogin},
 		{"POST /login", true, p.postLogin},
 		{"POST /logout", false, p.postLogout},
@@ -75,11 +85,27 @@ func (p *Page) routes() []route {
 var views = []struct{ Path, Name string }{
 	{"/", "Now"},
 	{"/doubts", "Doubts"},
+	{"/preview", "Preview"},
+	{"/overlap", "Overlap"},
+	{"/keys", "Keys"},
+}
+
+// offers reports whether a view of the navigation has anything for a viewer.
+func (v *visit) offers(path string) bool {
+	switch path {
+	case "/preview":
+		return v.cfg.Preview != nil && len(v.mailJobs()) > 0
+	case "/overlap":
+		return v.cfg.History != nil && v.cfg.Overlap != nil
+	case "/keys":
+		return v.cfg.Keys != nil && !v.who.bound
+	}
+	return true
 }
 
 // Paths are the addresses that belong to the page; a * stands for anything.
 func Paths() []string {
-	return []string{"/", "/live", "/runs/*", "/doubts", "/doubts/*", "/login", "/login/*", "/logout", "/assets/*"}
+	return []string{"/", "/live", "/runs/*", "/doubts", "/doubts/*", "/preview", "/preview/*", "/overlap", "/keys", "/keys/*", "/login", "/login/*", "/logout", "/assets/*"}
 }
 
 // ServeHTTP implements http.Handler.

@@ -47,7 +47,7 @@ var templates = parseViews()
 
 func parseViews() map[string]*template.Template {
 	funcs := template.FuncMap{
-		"when": when, "clock": clock, "took": took, "capital": capital, "plural": plural, "runPath": runPath, "kind": kindOf,
+		"when": when, "clock": clock, "took": took, "capital": capital, "plural": plural, "runPath": runPath, "kind": kindOf, "rowLabel": rowOutcomeOf, "keyLabel": keyStateOf,
 	}
 	shared := template.Must(template.New("").Funcs(funcs).ParseFS(viewFiles, "views/layout.html", "views/parts.html"))
 	all := map[string]*template.Template{}
@@ -83,6 +83,9 @@ func (v *visit) show(status int, view string, f frame) error {
 func (v *visit) nav(ctx context.Context) []navEntry {
 	var entries []navEntry
 	for _, e := range views {
+		if !v.offers(e.Path) {
+			continue
+		}
 		entry := navEntry{Path: e.Path, Name: e.Name, Here: v.r.URL.Path == e.Path || e.Path != "/" && strings.HasPrefix(v.r.URL.Path, e.Path+"/")}
 		if e.Path == "/doubts" {
 			if doubts, _, err := v.waiting(ctx); err == nil {

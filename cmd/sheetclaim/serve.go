@@ -205,6 +205,7 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 		return next
 	}
 	c.Metrics = p.metricsBeside()
+	c.History = p.ledger.History
 	c.Overlap = func(ctx context.Context, name string) (claim.Overlap, error) { return m.overlap(ctx, p, name) }
 	return c
 }
