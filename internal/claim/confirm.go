@@ -51,10 +51,8 @@ func (p *pass) confirm(ctx context.Context) (Step, error) {
 // one. A row that still shows its old value is read again, since reads may lag. With
 // on_doubt: stop, one doubt ends the batch.
 func (p *pass) recheck(ctx context.Context, g *Grid, rows []*held) ([]*held, error) {
-	var mine []*held
 	for try := 1; ; try++ {
 		old := 0
-		mine = mine[:0]
 		judged := make([]judgement, len(rows))
 		byKey := p.fit.rowsByKey(g.Rows)
 		for i, h := range rows {

@@ -117,9 +117,7 @@ func (p *pass) toReturned(ctx context.Context, rows []*held) {
 			h.report.Status = h.Before[colStatus]
 		}
 	}
-	if err := p.noteMoves(ctx, ms); err != nil {
-		p.log.Error("give back", "error", err)
-	}
+	p.noteMoves(ctx, ms)
 	p.held = slices.DeleteFunc(p.held, func(h *held) bool { return h.State == Returned })
 }
 

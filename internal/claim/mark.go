@@ -94,19 +94,19 @@ func (p *pass) markRows(ctx context.Context, rows []*held) error {
 			h.State = Marked
 		}
 	}
-	return p.noteMoves(ctx, ms)
+	p.noteMoves(ctx, ms)
+	return nil
 }
 
 // noteMoves moves claims whose sheet side is done; a ledger that fails here only
 // makes the next run do it again.
-func (p *pass) noteMoves(ctx context.Context, ms []Move) error {
+func (p *pass) noteMoves(ctx context.Context, ms []Move) {
 	if len(ms) == 0 {
-		return nil
+		return
 	}
 	if _, err := p.Ledger.Move(ctx, p.order.Run, ms); err != nil {
 		p.log.Error("the ledger could not note what the sheet shows; the next run repeats it", "error", err)
 	}
-	return nil
 }
 
 // after is what the written columns of a settled row get.

@@ -2,7 +2,6 @@ package claim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -84,9 +83,7 @@ func (p *pass) verifyRows(ctx context.Context, g *Grid, rows []*held, lastTry bo
 		h.State = Verified
 		ms = append(ms, move)
 	}
-	if err := p.noteMoves(ctx, ms); err != nil && !errors.Is(err, context.Canceled) {
-		p.log.Error("verify", "error", err)
-	}
+	p.noteMoves(ctx, ms)
 	return again
 }
 
