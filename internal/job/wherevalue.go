@@ -183,15 +183,15 @@ func within(label string, v, list any) (bool, error) {
 	if !items.IsValid() || items.Kind() != reflect.Slice && items.Kind() != reflect.Array {
 		return false, faultf("where looks for %s in %s: expected a list such as [\"a\", \"b\"]", named(label, v), describe(list))
 	}
-	comparable := items.Len() == 0 || v == ""
+	alike := items.Len() == 0 || v == ""
 	for i := range items.Len() {
 		result, _, ok := order(v, items.Index(i).Interface())
 		if ok && result == 0 {
 			return true, nil
 		}
-		comparable = comparable || ok
+		alike = alike || ok
 	}
-	if !comparable {
+	if !alike {
 		first := items.Index(0).Interface()
 		return false, faultf("where cannot look for %s in a list with %s%s", named(label, v), describe(first), hint(label, v, first))
 	}
