@@ -30,6 +30,9 @@ type engine interface {
 	// started is called first in a transaction, with the lock in hand if there is one.
 	// It answers the database's time, zero when this machine's counts.
 	started(ctx context.Context, t *tx, write bool) (time.Time, error)
+	// ask runs queries one after the other and gives scan the answer of each, which may
+	// have no row. Postgres gets them all at once.
+	ask(ctx context.Context, t *tx, qs []query, scan func(i int, row scanner) error) error
 	// explain adds to an error what it means for the person who set the ledger up.
 	explain(err error) error
 	// version answers the number of migrations applied, and setVersion notes one more.

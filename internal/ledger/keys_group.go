@@ -1,9 +1,12 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/key"
 )
@@ -20,20 +23,31 @@ type group struct {
 	busy    bool // a goroutine carries them out
 }
 
+// keyCall is one call on a key: a statement that changes the key if that may be, and
+// what comes of it.
+type keyCall struct {
+	key    string
+	rank   int // a key is given back before others claim it
+	change func(now time.Time) query
+	// judge is told the key after the change or, when there was none, as it stands.
+	judge func(ctx context.Context, t *tx, h heldKey, changed bool) error
+}
+
 // groupCall is one call in a group.
 type groupCall struct {
+	keyCall
+
 	gone func() error // says whether the caller has left
-	do   func(ctx context.Context, t *tx) error
 	err  error
 	done chan struct{}
 }
 
-// together carries do out in a transaction that other calls may share, and returns
-// when it is on disk. What do refuses concerns its own call alone. A caller that
-// leaves before its turn leaves nothing behind; one that leaves later is made to wait
-// for its answer, since a claim that nobody knows of keeps everybody away.
-func (k *Keys) together(ctx context.Context, do func(ctx context.Context, t *tx) error) error {
-	c := &groupCall{gone: ctx.Err, do: do, done: make(chan struct{})}
+// together carries a call out in a transaction that others may share, and returns when
+// it is on disk. What a call is refused concerns that call alone. A caller that leaves
+// before its turn leaves nothing behind; one that leaves later is made to wait for its
+// answer, since a claim that nobody knows of keeps everybody away.
+func (k *Keys) together(ctx context.Context, call keyCall) error {
+	c := &groupCall{keyCall: call, gone: ctx.Err, done: make(chan struct{})}
 	k.group.mu.Lock()
 	k.group.waiting = append(k.group.waiting, c)
 	idle := !k.group.busy
@@ -71,15 +85,19 @@ func (g *group) next() []*groupCall {
 // each is tried alone: nobody pays for another's fault. A server that is away is
 // nobody's, and to wait for it once for each call would keep callers for hours.
 func (k *Keys) inOne(ctx context.Context, calls []*groupCall) {
+	// Everybody asks for keys in one order: else two groups would wait for each other.
+	slices.SortStableFunc(calls, func(a, b *groupCall) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.rank, b.rank))
+	})
 	err := k.ledger.write(ctx, "keys", func(t *tx) error {
-		t.reuse = len(calls) > 1
+		var here []*groupCall
 		for _, c := range calls {
-			if c.err = c.gone(); c.err != nil {
-				continue
+			if c.err = c.gone(); c.err == nil {
+				here = append(here, c)
 			}
-			if c.err = c.do(ctx, t); c.err != nil && !refusal(c.err) {
-				return &callError{c.err}
-			}
+		}
+		if err := t.carryOut(ctx, here); err != nil {
+			return &callError{err}
 		}
 		return nil
 	})
@@ -96,6 +114,55 @@ func (k *Keys) inOne(ctx context.Context, calls []*groupCall) {
 		}
 		close(c.done)
 	}
+}
+
+// carryOut carries calls out. In Postgres it is two round trips for all of them: what
+// they change, and how the keys stand that let nobody change them.
+func (t *tx) carryOut(ctx context.Context, calls []*groupCall) error {
+	changes := make([]query, len(calls))
+	for i, c := range calls {
+		changes[i] = c.change(t.now)
+	}
+	keys, err := t.askKeys(ctx, changes)
+	if err != nil {
+		return err
+	}
+	var looks []query
+	for i, h := range keys {
+		if h == nil {
+			looks = append(looks, keyNamed(calls[i].key))
+		}
+	}
+	stand, err := t.askKeys(ctx, looks)
+	if err != nil {
+		return err
+	}
+	for i, c := range calls {
+		h, changed := keys[i], keys[i] != nil
+		if !changed {
+			h, stand = stand[0], stand[1:]
+		}
+		if c.err = key.ErrNoKey; h != nil {
+			h.Entry = h.At(t.now)
+			c.err = c.judge(ctx, t, *h, changed)
+		}
+		if c.err != nil && !refusal(c.err) {
+			return c.err
+		}
+	}
+	return nil
+}
+
+// askKeys answers the key of each query, nil where there is none.
+func (t *tx) askKeys(ctx context.Context, qs []query) ([]*heldKey, error) {
+	keys := make([]*heldKey, len(qs))
+	return keys, t.engine.ask(ctx, t, qs, func(i int, row scanner) error {
+		h, known, err := found(scanKey(row))
+		if known {
+			keys[i] = &h
+		}
+		return err
+	})
 }
 
 // callError is the error of a statement of one call, and not of the transaction.

@@ -11,43 +11,43 @@ import (
 )
 
 // keyColumns are read by scanKey, in this order.
-const keyColumns = `k.key, k.state, k.owner, k.note, k.takeover, k.claimed_at, k.lease_until, k.ended_at, k.claims, k.result, k.settled_by, k.why, k.token`
+const keyColumns = `key, state, owner, note, takeover, claimed_at, lease_until, ended_at, claims, result, settled_by, why, token, took_from`
 
 // heldKey is a key with the token of its last claim, which nobody is told.
 type heldKey struct {
 	key.Entry
-	token string
+	token    string
+	tookFrom string // whose claim the last one took over
 }
 
 func scanKey(row scanner) (heldKey, error) {
 	var h heldKey
 	var result string
 	err := row.Scan(&h.Key, &h.State, &h.Owner, &h.Note, &h.Takeover, stamped{&h.ClaimedAt}, stamped{&h.LeaseUntil}, stamped{&h.EndedAt},
-		&h.Claims, &result, &h.SettledBy, &h.Why, &h.token)
+		&h.Claims, &result, &h.SettledBy, &h.Why, &h.token, &h.tookFrom)
 	if result != "" {
 		h.Result = json.RawMessage(result)
 	}
 	return h, err
 }
 
-// keyNow loads a key as it has to be understood now, or answers key.ErrNoKey.
-func (t *tx) keyNow(ctx context.Context, name string) (heldKey, error) {
-	h, known, err := found(scanKey(t.QueryRowContext(ctx, `SELECT `+keyColumns+` FROM keys k WHERE k.key = ?`, name)))
-	if err == nil && !known {
-		err = key.ErrNoKey
-	}
-	h.Entry = h.At(t.now)
-	return h, err
+// keyNamed reads one key.
+func keyNamed(name string) query {
+	return query{`SELECT ` + keyColumns + ` FROM keys k WHERE k.key = ?`, []any{name}}
 }
 
 // Find implements key.Book.
 func (k *Keys) Find(ctx context.Context, name string) (e key.Entry, events []key.Event, err error) {
 	err = k.ledger.read(ctx, "find a key", func(t *tx) error {
-		h, err := t.keyNow(ctx, name)
-		if err != nil {
+		q := keyNamed(name)
+		h, known, err := found(scanKey(t.QueryRowContext(ctx, q.text, q.args...)))
+		switch {
+		case err != nil:
 			return err
+		case !known:
+			return key.ErrNoKey
 		}
-		e = h.Entry
+		e = h.At(t.now)
 		events, err = list(ctx, t, scanKeyEvent, `SELECT at, who, text FROM key_events WHERE key = ? ORDER BY number`, name)
 		return err
 	})

@@ -161,6 +161,27 @@ func (e *postgresEngine) started(ctx context.Context, t *tx, write bool) (now ti
 	return now, err
 }
 
+// ask sends all queries before it reads the first answer.
+func (e *postgresEngine) ask(ctx context.Context, t *tx, qs []query, scan func(i int, row scanner) error) error {
+	if len(qs) == 0 {
+		return nil
+	}
+	var batch pgx.Batch
+	for _, q := range qs {
+		batch.Queue(e.bind(q.text), storable(q.args)...)
+	}
+	return t.conn.Raw(func(driver any) (err error) {
+		answers := driver.(*stdlib.Conn).Conn().SendBatch(ctx, &batch)
+		defer func() { err = cmp.Or(err, answers.Close()) }()
+		for i := range qs {
+			if err := scan(i, answers.QueryRow()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // version answers the number of migrations applied. When some are missing it takes
 // the lock under which one instance at a time applies them, and looks again.
 func (e *postgresEngine) version(ctx context.Context, t *tx) (n int, err error) {

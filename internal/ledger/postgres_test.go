@@ -21,8 +21,11 @@ import (
 )
 
 func TestPostgres(t *testing.T) {
-	ledgertest.Exercise(t, func(t *testing.T, now func() time.Time) ledgertest.Book {
-		return openPostgres(t, pgtest.Address(t), ledger.Options{Now: now, Routes: ledgertest.Routes()})
+	ledgertest.Exercise(t, func(t *testing.T, now func() time.Time) func() ledgertest.Book {
+		address := pgtest.Address(t)
+		return func() ledgertest.Book {
+			return openPostgres(t, address, ledger.Options{Now: now, Routes: ledgertest.Routes()})
+		}
 	})
 }
 

@@ -130,6 +130,25 @@ func (e *sqliteEngine) started(_ context.Context, _ *tx, write bool) (time.Time,
 	return time.Time{}, err
 }
 
+// ask prepares a statement that comes again, until the transaction ends.
+func (e *sqliteEngine) ask(ctx context.Context, t *tx, qs []query, scan func(i int, row scanner) error) error {
+	prepared := map[string]*sql.Stmt{}
+	for i, q := range qs {
+		s := prepared[q.text]
+		if s == nil {
+			var err error
+			if s, err = t.sql.PrepareContext(ctx, q.text); err != nil {
+				return err
+			}
+			prepared[q.text] = s
+		}
+		if err := scan(i, s.QueryRowContext(ctx, storable(q.args)...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (e *sqliteEngine) explain(err error) error { return explainSQLite(err) }
 
 func (e *sqliteEngine) version(ctx context.Context, t *tx) (n int, err error) {

@@ -18,8 +18,11 @@ import (
 )
 
 func TestSQLite(t *testing.T) {
-	ledgertest.Exercise(t, func(t *testing.T, now func() time.Time) ledgertest.Book {
-		return open(t, newPath(t), ledger.Options{Now: now, Routes: ledgertest.Routes()})
+	ledgertest.Exercise(t, func(t *testing.T, now func() time.Time) func() ledgertest.Book {
+		path := newPath(t)
+		return func() ledgertest.Book {
+			return open(t, path, ledger.Options{Now: now, Routes: ledgertest.Routes()})
+		}
 	})
 }
 

@@ -24,15 +24,19 @@ var errNotOne = errors.New("expected to change one row")
 // tx is one transaction. Everything in it happens at one time, read when the
 // transaction had its lock: a wait for the lock must not make a lease look longer.
 type tx struct {
+	conn   *sql.Conn // that the transaction has
 	sql    *sql.Tx
 	engine engine
 	token  string // of a writer in Postgres: what it leaves behind if it is carried out
 	number string // and the server's number for it
 	now    time.Time
 	routes []string // on which an alert is due
+}
 
-	reuse    bool // statements come again in this transaction: they stay prepared
-	prepared map[string]*sql.Stmt
+// query is a statement that answers at most one row.
+type query struct {
+	text string
+	args []any
 }
 
 // write runs f in a transaction that is alone, as far as it can tell, and on disk
@@ -58,12 +62,17 @@ func (s *DB) transact(ctx context.Context, doing string, write bool, f func(t *t
 
 // once makes one try of a transaction.
 func (s *DB) once(ctx context.Context, write bool, f func(t *tx) error) error {
-	begun, err := s.db.BeginTx(ctx, s.engine.options(write))
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // back to the pool; what went wrong has been said
+	begun, err := conn.BeginTx(ctx, s.engine.options(write))
 	if err != nil {
 		return err
 	}
 	defer begun.Rollback() // after Commit it does nothing
-	t := &tx{sql: begun, engine: s.engine, routes: s.routes}
+	t := &tx{conn: conn, sql: begun, engine: s.engine, routes: s.routes}
 	if t.now, err = s.engine.started(ctx, t, write); err != nil {
 		return err
 	}
@@ -91,9 +100,6 @@ func (e *commitError) Unwrap() error { return e.err }
 
 // ExecContext runs a statement.
 func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if s := t.statement(ctx, query); s != nil { //nolint:sqlclosecheck // the transaction closes it
-		return s.ExecContext(ctx, storable(args)...)
-	}
 	return t.sql.ExecContext(ctx, t.engine.bind(query), storable(args)...)
 }
 
@@ -104,30 +110,7 @@ func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 
 // QueryRowContext runs a query for one row.
 func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if s := t.statement(ctx, query); s != nil { //nolint:sqlclosecheck // the transaction closes it
-		return s.QueryRowContext(ctx, storable(args)...)
-	}
 	return t.sql.QueryRowContext(ctx, t.engine.bind(query), storable(args)...)
-}
-
-// statement answers a statement that comes again, prepared until the transaction
-// ends; nil when it does not, or cannot be prepared: then running it says why.
-func (t *tx) statement(ctx context.Context, query string) *sql.Stmt {
-	if !t.reuse {
-		return nil
-	}
-	s, known := t.prepared[query]
-	if !known {
-		var err error
-		if s, err = t.sql.PrepareContext(ctx, t.engine.bind(query)); err != nil {
-			return nil
-		}
-		if t.prepared == nil {
-			t.prepared = map[string]*sql.Stmt{}
-		}
-		t.prepared[query] = s
-	}
-	return s
 }
 
 // storable makes every text one that each engine can keep: UTF-8 without NUL. A

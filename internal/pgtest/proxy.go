@@ -25,6 +25,7 @@ type Proxy struct {
 	conns  map[net.Conn]bool
 	cut    func(b []byte) (send, end bool) // looks at what a client sends; nil: nothing is cut
 	cuts   int
+	sends  int
 	closed bool
 }
 
@@ -99,6 +100,13 @@ func (p *Proxy) Cuts() int {
 	return p.cuts
 }
 
+// Sends answers how often clients have sent something: at most as often as they wrote.
+func (p *Proxy) Sends() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sends
+}
+
 func (p *Proxy) open(at string) error {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", at)
 	if err != nil {
@@ -162,6 +170,7 @@ func (p *Proxy) carry(client net.Conn) {
 func (p *Proxy) look(b []byte) (send, end bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.sends++
 	if p.cut == nil {
 		return true, false
 	}

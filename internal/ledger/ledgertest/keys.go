@@ -1,7 +1,6 @@
 package ledgertest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,11 +19,18 @@ func (b *bench) wants(name string, edit ...func(*key.Claim)) key.Answer {
 	for _, e := range edit {
 		e(&c)
 	}
-	c, err := c.Checked()
-	b.must(err)
-	a, err := b.Keys().Claim(b.ctx(), c)
+	a, err := b.Keys().Claim(b.ctx(), b.checked(c))
 	b.must(err)
 	return a
+}
+
+// checked is a claim that the ledger takes.
+func (b *bench) checked(c key.Claim) key.Claim {
+	c, err := c.Checked()
+	if err != nil {
+		b.Error(err) // also from goroutines
+	}
+	return c
 }
 
 // never makes a claim one that nobody takes over, and that takes nothing over.
@@ -249,44 +255,6 @@ func keySaidUnknown(b *bench) {
 	b.says(key.ErrEnded, end("k", token, key.Unknown))
 }
 
-// keyRace: of many that want the same keys at once each key gets one owner, and of
-// many that take a dead claim over one does.
-func keyRace(b *bench) {
-	const callers, keys = 16, 20
-	keysOf := b.Keys()
-	for round, wantTakeover := range []bool{false, true} {
-		won := make([][]key.Answer, callers)
-		race(callers, func(i int) {
-			for k := range keys {
-				c, err := key.Claim{Key: fmt.Sprint(k), Owner: fmt.Sprintf("c%d", i), Lease: time.Minute}.Checked()
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				a, err := keysOf.Claim(b.ctx(), c)
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				if a.Won {
-					won[i] = append(won[i], a)
-				}
-			}
-		})
-		owners := map[string]string{}
-		for _, as := range won {
-			for _, a := range as {
-				if owners[a.Key] != "" || a.TookOver != wantTakeover {
-					b.Errorf("round %d: key %s went to %q and %q, takeover %v", round, a.Key, owners[a.Key], a.Owner, a.TookOver)
-				}
-				owners[a.Key] = a.Owner
-			}
-		}
-		b.same("keys that were won", len(owners), keys)
-		b.clock.advance(time.Minute)
-	}
-}
-
 // keyList: by state, by prefix, and page by page.
 func keyList(b *bench) {
 	for _, name := range []string{"a:1", "a:2", "a:3", "b:1", "ä"} {
@@ -357,16 +325,4 @@ func keyPrune(b *bench) {
 	}
 	b.entry("just done")
 	prune(key.Prune{Days: 3, Force: true}, 1)
-}
-
-// keyLeaves: who leaves before its turn leaves nothing behind.
-func keyLeaves(b *bench) {
-	c, err := key.Claim{Key: "k"}.Checked()
-	b.must(err)
-	ctx, leave := context.WithCancel(b.ctx())
-	leave()
-	if _, err := b.Keys().Claim(ctx, c); err == nil {
-		b.Error("a caller that had left won the key")
-	}
-	b.wins("k")
 }

@@ -35,9 +35,10 @@ type Book interface {
 // Routes are those that a ledger under test must be opened with.
 func Routes() []string { return []string{"email", "webhook"} }
 
-// Exercise runs the suite. open makes a new, empty ledger whose clock is now and
-// whose routes are Routes; the suite closes it.
-func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) {
+// Exercise runs the suite. place makes room for a ledger whose clock is now and whose
+// routes are Routes, and answers what opens it, which the suite does more than once. The
+// suite closes what it opened.
+func Exercise(t *testing.T, place func(t *testing.T, now func() time.Time) func() Book) {
 	t.Helper()
 	tests := []struct {
 		name string
@@ -114,20 +115,19 @@ func Exercise(t *testing.T, open func(t *testing.T, now func() time.Time) Book) 
 		{"keys/unknown", keyUnknown},
 		{"keys/said to be unknown", keySaidUnknown},
 		{"keys/race", keyRace},
+		{"keys/race of two processes", keyRaceOfTwo},
 		{"keys/list", keyList},
 		{"keys/LG06 prune", keyPrune},
 		{"keys/caller that leaves", keyLeaves},
+		{"keys/callers that leave a group", keyLeavesGroup},
+		{"keys/fault of one", keyFaultOfOne},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &clock{now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)}
-			book := open(t, c.Now)
-			t.Cleanup(func() {
-				if err := book.Close(); err != nil {
-					t.Errorf("close: %v", err)
-				}
-			})
-			tt.test(&bench{T: t, Book: book, clock: c})
+			b := &bench{T: t, clock: c, place: place(t, c.Now)}
+			b.Book = b.opened()
+			tt.test(b)
 		})
 	}
 }
@@ -161,6 +161,19 @@ type bench struct {
 	Book
 
 	clock *clock
+	place func() Book
+}
+
+// opened opens the ledger once more, as another process does.
+func (b *bench) opened() Book {
+	b.Helper()
+	book := b.place()
+	b.Cleanup(func() {
+		if err := book.Close(); err != nil {
+			b.Errorf("close: %v", err)
+		}
+	})
+	return book
 }
 
 func (b *bench) ctx() context.Context { return b.Context() }
