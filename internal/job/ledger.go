@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"maps"
 	"path/filepath"
 	"reflect"
 
@@ -22,12 +23,16 @@ func Ledger(path string, env func(string) (string, bool)) (Secret, error) {
 	c := &Config{file: path}
 	c.setDefaults()
 	if body := r.document(bytes.TrimPrefix(data, []byte("\ufeff"))); body != nil {
+		v := reflect.ValueOf(c).Elem()
+		fields := fieldsOf(v.Type())
+		maps.DeleteFunc(fields, func(key string, _ int) bool { return key != "ledger" && key != "ledger_file" })
 		for _, e := range r.entries("", body) {
-			if e.key == "ledger" {
+			if i, ok := fields[e.key]; ok {
 				r.enter("", e)
-				r.value(e.key, e.value, reflect.ValueOf(&c.Ledger).Elem())
+				r.value(e.key, e.value, v.Field(i))
 			}
 		}
+		r.files("", v, fields)
 	}
 	if len(r.problems) == 0 {
 		r.ledger(c)
