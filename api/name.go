@@ -7,15 +7,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
 
-// The lengths of a run id, and of an Idempotency-Key in characters.
-const (
-	maxRunID = 100
-	maxKey   = 255
-)
-
-const runIDRule = "1 to 100 letters, digits and . _ : -, not only dots"
+// maxKey is the length of an Idempotency-Key in characters.
+const maxKey = 255
 
 // runID answers the name that a request gives its run; "" when it gives none.
 func runID(inBody *string, header http.Header) (string, error) {
@@ -23,23 +20,13 @@ func runID(inBody *string, header http.Header) (string, error) {
 	if err != nil || inBody == nil {
 		return id, err
 	}
-	if !isRunID(*inBody) {
-		return "", refuse(codeRunIDInvalid, "expected as run_id %s, found %s: use another name, or leave it out", runIDRule, brief(*inBody)).at("run_id")
+	if !claim.IsRunID(*inBody) {
+		return "", refuse(codeRunIDInvalid, "expected as run_id %s, found %s: use another name, or leave it out", claim.RunIDRule, brief(*inBody)).at("run_id")
 	}
 	if id != "" && id != *inBody {
 		return "", refuse(codeRunIDConflict, "run_id %s and Idempotency-Key name two different runs: send one of them, or the same in both", brief(*inBody)).at("run_id")
 	}
 	return *inBody, nil
-}
-
-// isRunID reports whether a text may name a run. Names stand in paths, in cells and
-// in the ledger; one of dots alone would climb in a path.
-func isRunID(s string) bool {
-	const signs = "._:-"
-	other := strings.TrimFunc(s, func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(signs, r)
-	})
-	return other == "" && len(s) <= maxRunID && strings.Trim(s, ".") != ""
 }
 
 // idOfKey is the run id that an Idempotency-Key stands for: the key itself where it
@@ -54,7 +41,7 @@ func idOfKey(fields []string) (string, error) {
 	if len(fields) > 1 || !isKey(key) {
 		return "", refuse(codeKeyInvalid, "expected one Idempotency-Key of 1 to %d printable characters, found %s: use another, or leave it out", maxKey, brief(strings.Join(fields, ", "))).at("Idempotency-Key")
 	}
-	if isRunID(key) {
+	if claim.IsRunID(key) {
 		return key, nil
 	}
 	sum := sha256.Sum256([]byte(key))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
@@ -39,9 +38,6 @@ func (p *Page) askRun(v *visit) error {
 	return v.show(http.StatusOK, "runnow", frame{Title: "Run " + job.Name, Data: view})
 }
 
-// runIDs are the names that a run may have, as contract and API say.
-var runIDs = regexp.MustCompile(`^[A-Za-z0-9._:-]{0,99}[A-Za-z0-9_:-][A-Za-z0-9._:-]{0,99}$`)
-
 // postRun starts a run, which goes on whatever becomes of the viewer, and shows it.
 func (p *Page) postRun(v *visit) error {
 	job, err := v.previewJob()
@@ -50,7 +46,7 @@ func (p *Page) postRun(v *visit) error {
 	}
 	form := v.r.PostForm
 	r := claim.Request{Job: job.Name, RunID: form.Get("run_id"), Confirmed: form.Has("confirm")}
-	if p.cfg.Start == nil || len(r.RunID) > 100 || !runIDs.MatchString(r.RunID) {
+	if p.cfg.Start == nil || !claim.IsRunID(r.RunID) {
 		return notFound()
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), previewWithin)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -43,7 +44,7 @@ var viewFiles embed.FS
 
 // templates are the views by name, each with the layout and with the parts that views
 // share.
-var templates = parseViews()
+var templates = sync.OnceValue(parseViews)
 
 func parseViews() map[string]*template.Template {
 	funcs := template.FuncMap{
@@ -69,7 +70,7 @@ func (v *visit) show(status int, view string, f frame) error {
 		f.Nav = v.nav(v.r.Context())
 	}
 	var page bytes.Buffer
-	if err := templates[view].ExecuteTemplate(&page, "layout", f); err != nil {
+	if err := templates()[view].ExecuteTemplate(&page, "layout", f); err != nil {
 		return err
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -100,7 +101,7 @@ func (v *visit) nav(ctx context.Context) []navEntry {
 // part renders one named part of a view, for streams.
 func part(view, name string, data any) (string, error) {
 	var b strings.Builder
-	err := templates[view].ExecuteTemplate(&b, name, data)
+	err := templates()[view].ExecuteTemplate(&b, name, data)
 	return b.String(), err
 }
 

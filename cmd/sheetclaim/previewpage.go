@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
@@ -18,10 +19,12 @@ var previewHTML string
 
 // previewPage shows messages as they will look. Cells are hostile: everything is
 // escaped, and a message's HTML stands in a frame that may do nothing.
-var previewPage = template.Must(template.New("preview").Funcs(template.FuncMap{
-	"fields": messageFields,
-	"would":  func(r claim.PreviewRow) bool { return r.Outcome == claim.Would },
-}).Parse(previewHTML))
+var previewPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("preview").Funcs(template.FuncMap{
+		"fields": messageFields,
+		"would":  func(r claim.PreviewRow) bool { return r.Outcome == claim.Would },
+	}).Parse(previewHTML))
+})
 
 // writePage writes a preview into a file that only its owner can read.
 func writePage(v claim.Preview) (path string, err error) {
@@ -30,7 +33,7 @@ func writePage(v claim.Preview) (path string, err error) {
 		return "", fmt.Errorf("the page could not be written: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := previewPage.Execute(f, v); err != nil {
+	if err := previewPage().Execute(f, v); err != nil {
 		return "", fmt.Errorf("the page could not be written: %w", err)
 	}
 	return f.Name(), nil

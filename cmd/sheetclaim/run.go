@@ -96,10 +96,8 @@ func theJob(cfg *job.Config, name string) (string, error) {
 
 // checkRunID refuses what the API refuses too.
 func checkRunID(id string) error {
-	ok := len(id) <= 100 && strings.Trim(id, ".") != "" &&
-		strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-") == ""
-	if !ok {
-		return fmt.Errorf("--run-id takes 1 to 100 letters, digits and ._:- (not only dots), not %q", id)
+	if !claim.IsRunID(id) {
+		return fmt.Errorf("--run-id takes %s, not %q", claim.RunIDRule, id)
 	}
 	return nil
 }

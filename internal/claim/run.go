@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -140,4 +141,17 @@ type Runs interface {
 	Recent(ctx context.Context, job string, limit int) ([]RunRecord, error)
 	// Abandoned answers runs that are not finished and have no lease any more.
 	Abandoned(ctx context.Context, job string) ([]RunRecord, error)
+}
+
+// RunIDRule says for people what IsRunID takes.
+const RunIDRule = "1 to 100 letters, digits and . _ : -, not only dots"
+
+// IsRunID reports whether a text may name a run. Names stand in paths, in cells and in
+// the ledger; one of dots alone would climb in a path.
+func IsRunID(s string) bool {
+	const (
+		longest = 100
+		signs   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-"
+	)
+	return len(s) <= longest && strings.Trim(s, signs) == "" && strings.Trim(s, ".") != ""
 }

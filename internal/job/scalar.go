@@ -3,7 +3,6 @@ package job
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -41,28 +40,23 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return nil
 }
 
-var (
-	days    = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)d(.*)$`)
-	bareInt = regexp.MustCompile(`^[0-9]+$`)
-)
-
 // maxDays is about the longest time that a time.Duration holds.
 const maxDays = 100_000
 
 // ParseDuration reads a time of zero or more as Go writes it, with d for 24 hours in
 // front: 90s, 48h, 2d, 1d12h.
 func ParseDuration(s string) (time.Duration, error) {
-	if bareInt.MatchString(s) && strings.Trim(s, "0") != "" {
+	if isDigits(s) && strings.Trim(s, "0") != "" {
 		return 0, fmt.Errorf("expected a time with its unit, write %ss, %sm, %sh or %sd", s, s, s, s)
 	}
 	var total time.Duration
 	rest := s
-	if m := days.FindStringSubmatch(s); m != nil {
-		n, err := strconv.ParseFloat(m[1], 64)
+	if count, after, ok := strings.Cut(s, "d"); ok && isNumber(count) {
+		n, err := strconv.ParseFloat(count, 64)
 		if err != nil || n > maxDays {
 			return 0, errors.New("expected a time of at most 100000d")
 		}
-		total, rest = time.Duration(n*float64(24*time.Hour)), m[2]
+		total, rest = time.Duration(n*float64(24*time.Hour)), after
 		if rest == "" {
 			return total, nil
 		}
@@ -77,7 +71,19 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total + d, nil
 }
 
-var variable = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// isNumber reports whether a text is a decimal number, as 2 or 1.5.
+func isNumber(s string) bool {
+	whole, part, dotted := strings.Cut(s, ".")
+	return isDigits(whole) && (!dotted || isDigits(part))
+}
+
+// isVariable reports whether a text can be the name of an environment variable.
+func isVariable(s string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+	return s != "" && strings.Trim(s, letters+"0123456789") == "" && strings.Contains(letters, s[:1])
+}
 
 // expand puts the environment's values in place of ${NAME}; $${ stands for a plain
 // ${. It also answers which values it took, by name.
@@ -95,15 +101,15 @@ func expand(s string, env func(string) (string, bool)) (out string, taken map[st
 			s = s[i+2:]
 			continue
 		}
-		m := variable.FindStringSubmatch(s[i:])
-		if m == nil {
+		name, after, closed := strings.Cut(s[i+len("${"):], "}")
+		if !closed || !isVariable(name) {
 			return "", nil, errors.New("expected ${NAME} with the name of an environment variable, write $${ for a plain ${")
 		}
-		value, ok := env(m[1])
+		value, ok := env(name)
 		if !ok {
-			return "", nil, fmt.Errorf("the environment variable %s is not set, set it or take the value from a file", m[1])
+			return "", nil, fmt.Errorf("the environment variable %s is not set, set it or take the value from a file", name)
 		}
 		b.WriteString(s[:i] + value)
-		s, taken[m[1]] = s[i+len(m[0]):], value
+		s, taken[name] = after, value
 	}
 }

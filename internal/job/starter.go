@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 )
 
@@ -27,13 +28,15 @@ type Starter struct {
 var starterText string
 
 // starter has delimiters of its own, since the file is about templates.
-var starter = template.Must(template.New("starter").Delims("[[", "]]").Funcs(template.FuncMap{"q": quoted}).Parse(starterText))
+var starter = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("starter").Delims("[[", "]]").Funcs(template.FuncMap{"q": quoted}).Parse(starterText))
+})
 
 // File is the commented configuration. Load accepts it once the files and the
 // environment variables that it names are there, if the values are what they should be.
 func (s Starter) File() ([]byte, error) {
 	var b bytes.Buffer
-	err := starter.Execute(&b, s)
+	err := starter().Execute(&b, s)
 	return b.Bytes(), err
 }
 
@@ -64,10 +67,10 @@ func quoted(s string) string { return strconv.Quote(strings.ReplaceAll(s, "${", 
 // there is none.
 func SpreadsheetID(text string) (id string, ok bool) {
 	id = strings.TrimSpace(text)
-	if m := sheetAddress.FindStringSubmatch(id); m != nil {
+	if m := sheetAddress().FindStringSubmatch(id); m != nil {
 		id = m[1]
 	}
-	return id, spreadsheetID.MatchString(id)
+	return id, spreadsheetID().MatchString(id)
 }
 
 // GuessHost guesses the mail server of an address.

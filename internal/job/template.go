@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	texttemplate "text/template"
 	"text/template/parse"
 )
@@ -171,20 +172,26 @@ func command(pos parse.Pos, args ...parse.Node) *parse.CommandNode {
 	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: args}
 }
 
+// lazily compiles a pattern when it is first needed: most commands need none, and
+// should not wait for it.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 var (
-	templateError = regexp.MustCompile(`(?s)^(?:html/)?template: ?[^:]*:(\d+):(?:\d+:)? ?(?:executing "[^"]*" at <.*?>: )?(.*)$`)
-	noFunction    = regexp.MustCompile(`function "([^"]*)" not defined`)
+	templateError = lazily(`(?s)^(?:html/)?template: ?[^:]*:(\d+):(?:\d+:)? ?(?:executing "[^"]*" at <.*?>: )?(.*)$`)
+	noFunction    = lazily(`function "([^"]*)" not defined`)
 )
 
 // explain puts an error of Go's template packages in our words.
 func explain(err error, place string) templateProblem {
-	m := templateError.FindStringSubmatch(err.Error())
+	m := templateError().FindStringSubmatch(err.Error())
 	if m == nil {
 		return templateProblem{place: place, text: err.Error()}
 	}
 	line, _ := strconv.Atoi(m[1])
 	text, _, _ := strings.Cut(m[2], ": {state") // html/template's view of its own insides
-	if f := noFunction.FindStringSubmatch(text); f != nil {
+	if f := noFunction().FindStringSubmatch(text); f != nil {
 		known := slices.Sorted(maps.Keys(templateFuncs))
 		text = fmt.Sprintf("there is no function %s%s; inside of if, with, functions and parentheses a column is written .first_name or (col \"First name\")",
 			f[1], didYouMean(f[1], known))

@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,9 +11,9 @@ import (
 )
 
 var (
-	jobName       = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	spreadsheetID = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	sheetAddress  = regexp.MustCompile(`^https://docs\.google\.com/spreadsheets/(?:u/[0-9]+/)?d/([A-Za-z0-9_-]+)`)
+	jobName       = lazily(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	spreadsheetID = lazily(`^[A-Za-z0-9_-]+$`)
+	sheetAddress  = lazily(`^https://docs\.google\.com/spreadsheets/(?:u/[0-9]+/)?d/([A-Za-z0-9_-]+)`)
 )
 
 const (
@@ -25,7 +24,7 @@ const (
 
 func (r *reader) job(c *Config, name string) {
 	s, path := c.Jobs[name], "jobs."+name
-	if !jobName.MatchString(name) {
+	if !jobName().MatchString(name) {
 		r.at(path, "expected a job name of up to 64 letters a to z, digits and ._-, found %q", name)
 	}
 	r.spreadsheet(path+".spreadsheet", &s.Spreadsheet)
@@ -54,10 +53,10 @@ func (r *reader) spreadsheet(path string, id *string) {
 		r.present(path, *id)
 		return
 	}
-	if m := sheetAddress.FindStringSubmatch(*id); m != nil {
+	if m := sheetAddress().FindStringSubmatch(*id); m != nil {
 		*id = m[1]
 	}
-	if !spreadsheetID.MatchString(*id) {
+	if !spreadsheetID().MatchString(*id) {
 		r.at(path, "expected the id of a spreadsheet, which its address has between /d/ and /edit, found %s", r.show(path, *id))
 	}
 }

@@ -3,7 +3,6 @@ package job
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ type span struct {
 
 const minutesOfDay = 24 * 60
 
-var spanText = regexp.MustCompile(`(?i)^(?:([a-z]{3})(?:\s*-\s*([a-z]{3}))?\s+)?(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})$`)
+var spanText = lazily(`(?i)^(?:([a-z]{3})(?:\s*-\s*([a-z]{3}))?\s+)?(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})$`)
 
 var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
@@ -49,7 +48,7 @@ func (w *Window) UnmarshalText(text []byte) error {
 }
 
 func parseSpan(text string) (span, error) {
-	m := spanText.FindStringSubmatch(text)
+	m := spanText().FindStringSubmatch(text)
 	if m == nil {
 		return span{}, errors.New("expected days and times such as \"Mon-Fri 09:00-17:00\", several divided by commas")
 	}

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,8 +69,12 @@ func OpenPostgres(ctx context.Context, address string, opts Options) (*DB, error
 	return s, nil
 }
 
-// plainName is a schema that can be written without quotes.
-var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+// isPlain reports whether the name of a schema can be written without quotes, and is
+// not longer than the 63 bytes that Postgres keeps of it.
+func isPlain(name string) bool {
+	const letters, longest = "abcdefghijklmnopqrstuvwxyz_", 63
+	return name != "" && len(name) <= longest && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"0123456789") == ""
+}
 
 // parseAddress reads the address and adds what every connection needs.
 func parseAddress(address string) (*pgxpool.Config, string, error) {
@@ -84,7 +88,7 @@ func parseAddress(address string) (*pgxpool.Config, string, error) {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	schema := cmp.Or(c.RuntimeParams["search_path"], usualSchema)
-	if !plainName.MatchString(schema) {
+	if !isPlain(schema) {
 		return nil, "", fmt.Errorf("search_path in the address names the one schema that holds the ledger: "+
 			"expected lower-case letters, digits and _, found %q", schema)
 	}

@@ -90,14 +90,14 @@ func (req *findReplaceRequest) pattern() (*regexp.Regexp, error) {
 	return re, nil
 }
 
-var groupReference = regexp.MustCompile(`\$(\d)`)
+var groupReference = lazily(`\$(\d)`)
 
 // template is the replacement in Go's syntax.
 func (req *findReplaceRequest) template() string {
 	if !req.SearchByRegex {
 		return strings.ReplaceAll(req.Replacement, "$", "$$")
 	}
-	return groupReference.ReplaceAllString(req.Replacement, "$${$1}")
+	return groupReference().ReplaceAllString(req.Replacement, "$${$1}")
 }
 
 func (t *txn) replaceIn(w window, find *regexp.Regexp, req *findReplaceRequest, found *findCounts) error {

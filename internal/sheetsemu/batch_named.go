@@ -1,11 +1,9 @@
 package sheetsemu
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // namedRange is a name for cells.
@@ -43,9 +41,7 @@ type namedRangeRequest struct {
 	Fields     string        `json:"fields"`
 }
 
-// rangeName is compiled when it is first needed: that takes longer than most of what
-// happens before a command begins.
-var rangeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL_][\pL\pN_.]*$`) })
+var rangeName = lazily(`^[\pL_][\pL\pN_.]*$`)
 
 // checkName refuses what is no name (probed) and what is in use (claimed, the
 // wording by two independent users).

@@ -3,10 +3,13 @@ package sheetsemu
 import (
 	"html/template"
 	"io"
+	"sync"
 )
 
 // lookPage shows a tab to people. Cells are shown as text; each row can be linked to.
-var lookPage = template.Must(template.New("look").Parse(`<!DOCTYPE html>
+var lookPage = sync.OnceValue(func() *template.Template { return template.Must(template.New("look").Parse(lookHTML)) })
+
+const lookHTML = `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -27,7 +30,7 @@ th { font-weight: 400; opacity: .7 } tr:target td { background: #fdba7444 }
 {{end}}</table>
 </body>
 </html>
-`))
+`
 
 // lookRow is a row with its number as people count.
 type lookRow struct {
@@ -45,5 +48,5 @@ func (e *Emulator) writeHTML(id, tab string, w io.Writer) error {
 	for i, cells := range grid {
 		rows[i] = lookRow{i + 1, cells}
 	}
-	return lookPage.Execute(w, map[string]any{"Spreadsheet": id, "Tab": tab, "Rows": rows})
+	return lookPage().Execute(w, map[string]any{"Spreadsheet": id, "Tab": tab, "Rows": rows})
 }

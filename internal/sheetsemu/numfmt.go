@@ -1,7 +1,6 @@
 package sheetsemu
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -33,15 +32,15 @@ func formatNumber(f float64, nf numberFormat, locale string) string {
 }
 
 var (
-	currency  = regexp.MustCompile(`\[\$([^\]-]*)[^\]]*\]`) // [$€-407]
-	bracketed = regexp.MustCompile(`\[[^\]]*\]`)            // [red], conditions
+	currency  = lazily(`\[\$([^\]-]*)[^\]]*\]`) // [$€-407]
+	bracketed = lazily(`\[[^\]]*\]`)            // [red], conditions
 )
 
 // formatByPattern knows one section of literals around one number: digits
 // with 0 and #, thousands, decimals, percent, exponent.
 func formatByPattern(f float64, pattern string) string {
 	pattern, _, _ = strings.Cut(pattern, ";")
-	pattern = bracketed.ReplaceAllString(currency.ReplaceAllString(pattern, `"$1"`), "")
+	pattern = bracketed().ReplaceAllString(currency().ReplaceAllString(pattern, `"$1"`), "")
 	prefix, digits, suffix := splitPattern(pattern)
 	if digits == "" {
 		return prefix

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -52,10 +53,16 @@ func (p parser) parse(s string) typed {
 	return typed{value: textValue(s)}
 }
 
+// lazily compiles a pattern when it is first needed: every command of a program that
+// holds this package would wait for it.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 var (
-	plainNumber   = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)$`)
-	groupedNumber = regexp.MustCompile(`^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$`)
-	powerNumber   = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$`)
+	plainNumber   = lazily(`^[+-]?(\d+\.?\d*|\.\d+)$`)
+	groupedNumber = lazily(`^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$`)
+	powerNumber   = lazily(`^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$`)
 )
 
 func parseNumber(s string) (typed, bool) {
@@ -85,10 +92,10 @@ func decimals(without, with, text string) string {
 func number(s string) (float64, numberFormat, bool) {
 	var format numberFormat
 	switch {
-	case plainNumber.MatchString(s):
-	case groupedNumber.MatchString(s):
+	case plainNumber().MatchString(s):
+	case groupedNumber().MatchString(s):
 		format = numberFormat{"NUMBER", decimals("#,##0", "#,##0.00", s)}
-	case powerNumber.MatchString(s):
+	case powerNumber().MatchString(s):
 		format = numberFormat{"SCIENTIFIC", "0.00E+00"}
 	default:
 		return 0, format, false
@@ -98,11 +105,11 @@ func number(s string) (float64, numberFormat, bool) {
 }
 
 var (
-	isoDate   = regexp.MustCompile(`^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})$`)
-	localDate = regexp.MustCompile(`^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})$`)
-	shortDate = regexp.MustCompile(`^(\d{1,2})[-/](\d{1,2})$`)
-	wordDate  = regexp.MustCompile(`^(?:(\d{1,2})[ -]([A-Za-z]{3,9})|([A-Za-z]{3,9}) (\d{1,2}),?)[ -](\d{4})$`)
-	clock     = regexp.MustCompile(`^(\d{1,2}):(\d{2})(?::(\d{2}))?(?: ?([AaPp][Mm]))?$`)
+	isoDate   = lazily(`^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})$`)
+	localDate = lazily(`^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})$`)
+	shortDate = lazily(`^(\d{1,2})[-/](\d{1,2})$`)
+	wordDate  = lazily(`^(?:(\d{1,2})[ -]([A-Za-z]{3,9})|([A-Za-z]{3,9}) (\d{1,2}),?)[ -](\d{4})$`)
+	clock     = lazily(`^(\d{1,2}):(\d{2})(?::(\d{2}))?(?: ?([AaPp][Mm]))?$`)
 )
 
 // parseDate reads a date, a time, or a date and a time with a blank between
@@ -130,17 +137,17 @@ func (p parser) parseDate(s string) (typed, bool) {
 }
 
 func (p parser) parseDay(s string) (float64, string, bool) {
-	if m := isoDate.FindStringSubmatch(s); m != nil {
+	if m := isoDate().FindStringSubmatch(s); m != nil {
 		f, ok := dayNumber(atoi(m[1]), atoi(m[2]), atoi(m[3]))
 		return f, "yyyy-mm-dd", ok
 	}
-	if m := localDate.FindStringSubmatch(s); m != nil {
+	if m := localDate().FindStringSubmatch(s); m != nil {
 		return p.ordered(atoi(m[1]), atoi(m[2]), fullYear(m[3]))
 	}
-	if m := shortDate.FindStringSubmatch(s); m != nil {
+	if m := shortDate().FindStringSubmatch(s); m != nil {
 		return p.ordered(atoi(m[1]), atoi(m[2]), p.now.Year())
 	}
-	if m := wordDate.FindStringSubmatch(s); m != nil {
+	if m := wordDate().FindStringSubmatch(s); m != nil {
 		month, ok := monthNumber(m[2] + m[3])
 		if !ok {
 			return 0, "", false
@@ -181,7 +188,7 @@ func monthNumber(name string) (int, bool) {
 }
 
 func parseClock(s string) (float64, string, bool) {
-	m := clock.FindStringSubmatch(s)
+	m := clock().FindStringSubmatch(s)
 	if m == nil {
 		return 0, "", false
 	}

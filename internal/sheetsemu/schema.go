@@ -1,5 +1,7 @@
 package sheetsemu
 
+import "sync"
+
 // The known fields of the replies, in the syntax of a mask; a field without
 // parts may hold anything. Masks are checked against them, so that a misspelt
 // path is refused as Google refuses it.
@@ -37,22 +39,24 @@ const valueRangeFields = `(range,majorDimension,values)`
 const updateFields = `(spreadsheetId,updatedRange,updatedRows,updatedColumns,updatedCells,updatedData` + valueRangeFields + `)`
 
 // replySchemas holds one schema per kind of call.
-var replySchemas = map[string]*mask{
-	KindCreate:           schema(spreadsheetFields),
-	KindGet:              schema(spreadsheetFields),
-	KindGetByDataFilter:  schema(spreadsheetFields),
-	KindBatchUpdate:      schema(`(spreadsheetId,replies,updatedSpreadsheet` + spreadsheetFields + `)`),
-	KindValuesGet:        schema(valueRangeFields),
-	KindValuesUpdate:     schema(updateFields),
-	KindValuesAppend:     schema(`(spreadsheetId,tableRange,updates` + updateFields + `)`),
-	KindValuesClear:      schema(`(spreadsheetId,clearedRange)`),
-	KindValuesBatchGet:   schema(`(spreadsheetId,valueRanges` + valueRangeFields + `)`),
-	KindValuesBatchClear: schema(`(spreadsheetId,clearedRanges)`),
-	KindValuesBatchUpdate: schema(`(spreadsheetId,totalUpdatedRows,totalUpdatedColumns,totalUpdatedCells,totalUpdatedSheets,responses` +
-		updateFields + `)`),
-	KindMetadataGet:    schema(metadataFields),
-	KindMetadataSearch: schema(`(matchedDeveloperMetadata(developerMetadata` + metadataFields + `,dataFilters))`),
-}
+var replySchemas = sync.OnceValue(func() map[string]*mask {
+	return map[string]*mask{
+		KindCreate:           schema(spreadsheetFields),
+		KindGet:              schema(spreadsheetFields),
+		KindGetByDataFilter:  schema(spreadsheetFields),
+		KindBatchUpdate:      schema(`(spreadsheetId,replies,updatedSpreadsheet` + spreadsheetFields + `)`),
+		KindValuesGet:        schema(valueRangeFields),
+		KindValuesUpdate:     schema(updateFields),
+		KindValuesAppend:     schema(`(spreadsheetId,tableRange,updates` + updateFields + `)`),
+		KindValuesClear:      schema(`(spreadsheetId,clearedRange)`),
+		KindValuesBatchGet:   schema(`(spreadsheetId,valueRanges` + valueRangeFields + `)`),
+		KindValuesBatchClear: schema(`(spreadsheetId,clearedRanges)`),
+		KindValuesBatchUpdate: schema(`(spreadsheetId,totalUpdatedRows,totalUpdatedColumns,totalUpdatedCells,totalUpdatedSheets,responses` +
+			updateFields + `)`),
+		KindMetadataGet:    schema(metadataFields),
+		KindMetadataSearch: schema(`(matchedDeveloperMetadata(developerMetadata` + metadataFields + `,dataFilters))`),
+	}
+})
 
 func schema(fields string) *mask {
 	m, ok := parseMask(fields[1 : len(fields)-1])
@@ -71,7 +75,7 @@ func replyMask(kind, fields string) (*mask, error) {
 	if !ok {
 		return nil, badMask(fields)
 	}
-	if bad := m.check(replySchemas[kind], ""); bad != "" {
+	if bad := m.check(replySchemas()[kind], ""); bad != "" {
 		return nil, badMask(bad)
 	}
 	return m, nil
