@@ -122,8 +122,10 @@ func (s *sim) flow(p *proc, id string) {
 		return
 	}
 	held, err := p.led.Held(context.Background(), t.Run)
-	if err != nil {
+	for err != nil && !p.isDead() { // the ledger is out of reach; only the simulation asks here
 		s.log("%s: flow %s: %v", p.name, id, err)
+		time.Sleep(time.Second)
+		held, err = p.led.Held(context.Background(), t.Run)
 	}
 	r := s.rng("flow " + p.name + id)
 	for _, row := range rows {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -387,20 +386,14 @@ func (s *sim) boot(slot, gen int, r *rand.Rand) *proc {
 	if r != nil {
 		p.draw(r)
 	}
-	cfg, err := job.Parse(filepath.Join(s.dir, "sheetclaim.yaml"), []byte(jobYAML(s.settings())), os.LookupEnv)
+	cfg, err := job.Parse("sheetclaim.yaml", []byte(jobYAML(s.settings())), os.LookupEnv)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if p.job, err = cfg.Job("test"); err != nil {
 		s.t.Fatal(err)
 	}
-	id := s.plan.ledgers[slot]
-	p.led, err = ledger.Open(context.Background(), filepath.Join(s.dir, id+".db"), ledger.Options{
-		Now: time.Now, Routes: []string{"email"}, NewID: func() string { return id },
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	p.led = s.openLedger(slot)
 	p.mail, err = mailer.New(mailer.Config{
 		Host: "127.0.0.1", Port: 25, TLS: mailer.NoTLS, From: "Acme <hello@acme.test>", HELO: "acme.test",
 		DialContext: p.dial, Now: time.Now,

@@ -53,16 +53,16 @@ type simResult struct {
 	trace      string
 }
 
-// simulate plays one seed.
-func simulate(t *testing.T, plan simPlan, weak *weakness, keep bool) simResult {
+// simulate plays one plan.
+func simulate(t *testing.T, in makeStore, plan simPlan, weak *weakness, keep bool) simResult {
 	t.Helper()
-	dir := scratch(t)
+	store := in(t, plan)
 	var res simResult
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)))
 		began := time.Now()
 		s := &sim{
-			t: t, plan: plan, weak: weak, dir: dir, title: tabTitle, over: make(chan struct{}), byTag: map[string]*shadow{},
+			t: t, plan: plan, weak: weak, store: store, title: tabTitle, over: make(chan struct{}), byTag: map[string]*shadow{},
 			before: map[int]sighted{}, staked: map[string]staked{}, lost: map[string]overwritten{},
 			excused: map[string]int{}, counts: map[string]int{},
 		}
@@ -72,6 +72,9 @@ func simulate(t *testing.T, plan simPlan, weak *weakness, keep bool) simResult {
 		s.watch()
 		for slot := range plan.procs {
 			s.wg.Go(func() { s.installation(slot) })
+			if plan.parts > 0 {
+				s.wg.Go(func() { s.network(slot) })
+			}
 		}
 		s.wg.Go(s.people)
 		if plan.foreign {
@@ -219,25 +222,36 @@ func (s *sim) quiet() []*proc {
 // TestSimulation plays seeds and checks the promise after each.
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
-		plan, weak := find(*simWithout+*simLike).planFor(*simSeed), find(*simWithout)
-		res := simulate(t, plan, weak, true)
-		t.Logf("%s\nplan %+v\ncounts %v\nexcused %v\ntrace hash %x", res.trace, plan, res.counts, res.excused, res.hash)
-		for _, v := range res.violations {
-			t.Error(v)
-		}
+		replay(t, inFiles, find(*simWithout+*simLike).planFor(*simSeed), find(*simWithout))
 		return
 	}
+	play(t, inFiles, newPlan, simSeeds(t, 24))
+}
+
+// replay plays one plan and tells all of it.
+func replay(t *testing.T, in makeStore, plan simPlan, weak *weakness) {
+	t.Helper()
+	res := simulate(t, in, plan, weak, true)
+	t.Logf("%s\nplan %+v\ncounts %v\nexcused %v\ntrace hash %x", res.trace, plan, res.counts, res.excused, res.hash)
+	for _, v := range res.violations {
+		t.Error(v)
+	}
+}
+
+// play plays n seeds.
+func play(t *testing.T, in makeStore, plan func(seed uint64) simPlan, n int) {
+	t.Helper()
 	var mu sync.Mutex
 	total := simResult{excused: map[string]int{}, counts: map[string]int{}}
-	n := simSeeds(t, 24)
 	began := time.Now()
 	bad := map[uint64]string{}
+	name := t.Name()
 	t.Run("seeds", func(t *testing.T) {
 		for i := range n {
 			seed := *simBase + uint64(i)
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				res := simulate(t, newPlan(seed), nil, false)
+				res := simulate(t, in, plan(seed), nil, false)
 				mu.Lock()
 				defer mu.Unlock()
 				add(total.excused, res.excused)
@@ -245,7 +259,7 @@ func TestSimulation(t *testing.T) {
 				total.simulated += res.simulated
 				if len(res.violations) > 0 {
 					bad[seed] = res.violations[0]
-					t.Errorf("seed %d: %s\nreplay: go test ./internal/claim -run 'TestSimulation$' -sim.seed %d -v", seed, strings.Join(res.violations, "\n"), seed)
+					t.Errorf("seed %d: %s\nreplay: go test ./internal/claim -run '%s$' -sim.seed %d -v", seed, strings.Join(res.violations, "\n"), name, seed)
 				}
 			})
 		}

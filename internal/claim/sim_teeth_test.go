@@ -145,12 +145,12 @@ func TestSimulationHasTeeth(t *testing.T) {
 				for i := range most {
 					seed := max(w.seed, 1) + uint64(i)
 					plan := w.planFor(seed)
-					res := simulate(t, plan, w, false)
+					res := simulate(t, inFiles, plan, w, false)
 					i := slices.IndexFunc(res.violations, func(v string) bool { return strings.HasPrefix(v, w.want) })
 					if i < 0 {
 						continue
 					}
-					if whole := simulate(t, plan, nil, false); len(whole.violations) > 0 {
+					if whole := simulate(t, inFiles, plan, nil, false); len(whole.violations) > 0 {
 						t.Errorf("seed %d breaks the promise with all safeguards in place: %s", seed, strings.Join(whole.violations, "\n"))
 						continue
 					}

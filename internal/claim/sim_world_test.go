@@ -48,6 +48,8 @@ type simPlan struct {
 	sameNames bool          // run ids repeat
 	flows     int           // of a hundred runs, those that only claim, for a flow that does the work
 
+	parts time.Duration // mean time between two faults of the network to a ledger; 0: none
+
 	dieOn, freezeOn string // calls at which processes like to die, or to stand still past their lease
 }
 
@@ -113,14 +115,14 @@ type simEvent struct {
 
 // sim is one simulation under way.
 type sim struct {
-	t    *testing.T
-	plan simPlan
-	weak *weakness // a safeguard that is taken away; nil: none
-	emu  *sheetsemu.Emulator
-	sink *smtpsink.Sink
-	dir  string
-	over chan struct{} // closed when the chaos ends
-	wg   sync.WaitGroup
+	t     *testing.T
+	plan  simPlan
+	weak  *weakness // a safeguard that is taken away; nil: none
+	emu   *sheetsemu.Emulator
+	sink  *smtpsink.Sink
+	store simStore
+	over  chan struct{} // closed when the chaos ends
+	wg    sync.WaitGroup
 
 	mu         sync.Mutex
 	title      string // of the tab, now

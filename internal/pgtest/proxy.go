@@ -85,7 +85,7 @@ func (p *Proxy) CutAtCommit(reached bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = func(b []byte) (send, end bool) {
-		if !bytes.Contains(b, []byte("commit")) {
+		if !bytes.Contains(b, []byte("Q\x00\x00\x00\x0bcommit\x00")) { // the message of a query that is one word
 			return true, false
 		}
 		p.cut, p.cuts = nil, p.cuts+1
