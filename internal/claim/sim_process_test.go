@@ -414,7 +414,7 @@ func (s *sim) boot(slot, gen int, r *rand.Rand) *proc {
 	if s.plan.seed == *simSeed {
 		log = slog.New(slog.NewTextHandler(simLogWriter{s, name}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: dropTime}))
 	}
-	led := s.weak.ledger(simLedger{p.fate, p.led})
+	led := s.weak.ledger(simLedger{p.fate, s.line(slot, name, p.led)})
 	marks := 0
 	p.svc = &claim.Service{
 		Jobs: map[string]*claim.Job{"test": p.job}, Ledger: led, Runs: led,

@@ -3,11 +3,13 @@ package claim_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/ledger"
 )
 
@@ -90,18 +92,10 @@ func (s *sim) openLedger(slot int) *ledger.DB {
 	}
 }
 
-// network parts an installation from its ledger, for moments or past its leases, and cuts
-// connections at a commit.
+// network parts an installation from its ledger, for moments or past its leases.
 func (s *sim) network(slot int) {
 	r := s.rng(fmt.Sprint("network ", slot))
 	for s.sleep(upTo(r, 2*s.plan.parts)) {
-		if r.IntN(3) == 0 {
-			reached := r.IntN(2) == 0
-			s.store.cutAtCommit(slot, reached)
-			s.count("commits without an answer")
-			s.log("network of %d: the next commit gets no answer (arrives: %t)", slot, reached)
-			continue
-		}
 		d := []time.Duration{time.Second, 10 * time.Second, 40 * time.Second, simLease + time.Minute}[r.IntN(4)] + upTo(r, 5*time.Second)
 		s.store.part(slot)
 		s.count("ledgers out of reach")
@@ -110,6 +104,60 @@ func (s *sim) network(slot int) {
 		s.store.rejoin(slot)
 		s.log("network of %d: the ledger is there again", slot)
 	}
+}
+
+// badLine is a ledger at the end of a bad line: some commits get no answer, whether they
+// arrived or not.
+type badLine struct {
+	book
+	s    *sim
+	slot int
+
+	mu sync.Mutex
+	r  *rand.Rand
+}
+
+// line puts a process's ledger behind the line of its installation.
+func (s *sim) line(slot int, process string, b book) book {
+	if s.plan.parts == 0 {
+		return b
+	}
+	return &badLine{book: b, s: s, slot: slot, r: s.rng("line " + process)}
+}
+
+func (l *badLine) cut() {
+	l.mu.Lock()
+	cut, reached := l.r.IntN(10) == 0, l.r.IntN(2) == 0
+	l.mu.Unlock()
+	select {
+	case <-l.s.over:
+	default:
+		if cut {
+			l.s.store.cutAtCommit(l.slot, reached)
+			l.s.count("commits without an answer")
+			l.s.log("line of %d: the next commit gets no answer (arrives: %t)", l.slot, reached)
+		}
+	}
+}
+
+func (l *badLine) Take(ctx context.Context, run claim.RunRef, ts []claim.Take) ([]bool, error) {
+	l.cut()
+	return l.book.Take(ctx, run, ts)
+}
+
+func (l *badLine) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) ([]bool, error) {
+	l.cut()
+	return l.book.Move(ctx, run, ms)
+}
+
+func (l *badLine) OpenBatch(ctx context.Context, run claim.RunRef, b claim.OpenBatch) (string, uint64, error) {
+	l.cut()
+	return l.book.OpenBatch(ctx, run, b)
+}
+
+func (l *badLine) CloseBatch(ctx context.Context, mark string, applied bool) error {
+	l.cut()
+	return l.book.CloseBatch(ctx, mark, applied)
 }
 
 func (s *sim) count(what string) {
