@@ -45,6 +45,7 @@ func onNetwork(seed uint64) simPlan {
 	plan := newPlan(seed)
 	r := simRand(seed, "networks")
 	plan.parts = []time.Duration{0, 2 * time.Minute, 8 * time.Minute}[r.IntN(3)]
+	plan.cutOn = []string{"", "take", "open batch", "move to sending", "move to settled"}[r.IntN(5)]
 	return plan
 }
 

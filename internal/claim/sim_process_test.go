@@ -243,11 +243,14 @@ func (m simLedger) Take(ctx context.Context, run claim.RunRef, ts []claim.Take) 
 }
 
 func (m simLedger) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) ([]bool, error) {
-	what := "move"
-	if len(ms) > 0 {
-		what += " to " + string(ms[0].To)
+	return answered(m.f, moving(ms), func() ([]bool, error) { return m.book.Move(ctx, run, ms) })
+}
+
+func moving(ms []claim.Move) string {
+	if len(ms) == 0 {
+		return "move"
 	}
-	return answered(m.f, what, func() ([]bool, error) { return m.book.Move(ctx, run, ms) })
+	return "move to " + string(ms[0].To)
 }
 
 func (m simLedger) OpenBatch(ctx context.Context, run claim.RunRef, b claim.OpenBatch) (id string, count uint64, err error) {

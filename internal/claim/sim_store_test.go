@@ -125,9 +125,14 @@ func (s *sim) line(slot int, process string, b book) book {
 	return &badLine{book: b, s: s, slot: slot, r: s.rng("line " + process)}
 }
 
-func (l *badLine) cut() {
+// cut may let the commit of a call go without its answer.
+func (l *badLine) cut(what string) {
+	of := 12
+	if what == l.s.plan.cutOn {
+		of = 2
+	}
 	l.mu.Lock()
-	cut, reached := l.r.IntN(10) == 0, l.r.IntN(2) == 0
+	cut, reached := l.r.IntN(of) == 0, l.r.IntN(2) == 0
 	l.mu.Unlock()
 	select {
 	case <-l.s.over:
@@ -135,28 +140,28 @@ func (l *badLine) cut() {
 		if cut {
 			l.s.store.cutAtCommit(l.slot, reached)
 			l.s.count("commits without an answer")
-			l.s.log("line of %d: the next commit gets no answer (arrives: %t)", l.slot, reached)
+			l.s.log("line of %d: the next commit gets no answer (arrives: %t): %s", l.slot, reached, what)
 		}
 	}
 }
 
 func (l *badLine) Take(ctx context.Context, run claim.RunRef, ts []claim.Take) ([]bool, error) {
-	l.cut()
+	l.cut("take")
 	return l.book.Take(ctx, run, ts)
 }
 
 func (l *badLine) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) ([]bool, error) {
-	l.cut()
+	l.cut(moving(ms))
 	return l.book.Move(ctx, run, ms)
 }
 
 func (l *badLine) OpenBatch(ctx context.Context, run claim.RunRef, b claim.OpenBatch) (string, uint64, error) {
-	l.cut()
+	l.cut("open batch")
 	return l.book.OpenBatch(ctx, run, b)
 }
 
 func (l *badLine) CloseBatch(ctx context.Context, mark string, applied bool) error {
-	l.cut()
+	l.cut("close batch")
 	return l.book.CloseBatch(ctx, mark, applied)
 }
 

@@ -48,7 +48,8 @@ type simPlan struct {
 	sameNames bool          // run ids repeat
 	flows     int           // of a hundred runs, those that only claim, for a flow that does the work
 
-	parts time.Duration // mean time between two faults of the network to a ledger; 0: none
+	parts time.Duration // mean time between two times that a ledger is out of reach; 0: never
+	cutOn string        // the call whose commit most often gets no answer
 
 	dieOn, freezeOn string // calls at which processes like to die, or to stand still past their lease
 }
