@@ -31,7 +31,7 @@ test: ## all tests
 
 .PHONY: race
 race: ## the tests under the race detector, without browsers, Node and the longest runs, and with fewer seeds
-	SHEETCLAIM_SEEDS=10 $(GO) test -race -timeout 25m -parallel 8 -skip 'HasTeeth|OP06|OP07' $$($(GO) list ./... | grep -v /cmd/)
+	SHEETCLAIM_SEEDS=10 $(GO) test -race -timeout 25m -parallel 8 -skip 'HasTeeth|OnPostgres|OP06|OP07' $$($(GO) list ./... | grep -v /cmd/)
 	$(GO) test -race -timeout 25m -parallel 3 -skip 'Browser|AppsScript' ./cmd/... # real processes against real clocks
 
 .PHONY: rounds
@@ -42,6 +42,10 @@ N ?= 300
 .PHONY: simulate
 simulate: ## N seeds of the simulation (300)
 	SHEETCLAIM_SEEDS=$(N) $(GO) test -count=1 -timeout 60m -run 'TestSimulation$$' -v ./internal/claim | grep -vE '^ *(=== |--- PASS)'
+
+.PHONY: simulate-postgres
+simulate-postgres: ## N seeds of the simulation (300) with ledgers in Postgres
+	SHEETCLAIM_SEEDS=$(N) $(GO) test -count=1 -timeout 60m -run 'TestSimulationOnPostgres$$' -v ./internal/claim | grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)
