@@ -14,7 +14,7 @@ func (p *pass) giveBackRest(ctx context.Context) {
 			rest = append(rest, h)
 		}
 	}
-	p.giveBack(ctx, rest, nil, "")
+	p.giveBack(ctx, rest, p.astray, "")
 }
 
 // giveBack returns rows in three steps, each of which can be repeated: the ledger

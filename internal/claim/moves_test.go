@@ -2,6 +2,7 @@ package claim_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -137,8 +138,55 @@ func TestSH13RowsMove(t *testing.T) {
 	}
 }
 
-// A claim that lands beside its rows and whose process dies at once is put back by
-// recovery, from what the ledger kept.
+// absentLedger is out of reach when rows are to be given back for the first time.
+type absentLedger struct {
+	book
+	asked *int
+}
+
+func (l absentLedger) Move(ctx context.Context, run claim.RunRef, ms []claim.Move) ([]bool, error) {
+	if len(ms) > 0 && ms[0].To == claim.Returning {
+		if *l.asked++; *l.asked == 1 {
+			return nil, errors.New("the server cannot be reached")
+		}
+	}
+	return l.book.Move(ctx, run, ms)
+}
+
+// A claim landed beside its rows, and the ledger is away for just that moment: what
+// stood there comes back all the same, and not what stood in the rows that were meant.
+func TestClaimMisplacedWhileTheLedgerIsAway(t *testing.T) {
+	for what, edit := range map[string]func(tab *sheetsemu.Tab){
+		"rows":    func(tab *sheetsemu.Tab) { tab.MoveRows(5, 4, 20) },
+		"columns": func(tab *sheetsemu.Tab) { tab.InsertColumns("D", 1) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, busySheet(), func(w *world) {
+				_, before, _ := byKey(w.emu.Grid(spreadsheet, tabTitle)[1:])
+				w.at(moments["right at the claim"], edit)
+				w.alone(nil, func(in *install) {
+					asked, usual := 0, in.svc.Worker
+					in.svc.Worker = func() *claim.Worker {
+						wk := usual()
+						wk.Ledger = absentLedger{in.ledger, &asked}
+						return wk
+					}
+					wantRun(t, in.run("4711"), claim.RunStopped, 0)
+					w.quiet([]*install{in})
+					if n := in.alerts()[claim.AlertDoubt]; n == 0 {
+						t.Error("nobody is told")
+					}
+				})
+				for key, text := range before {
+					if got := w.status(key); text != "" && got != text {
+						t.Errorf("status of %s was %q and is %q", key, text, got)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestForeignTextDuringWait(t *testing.T) {
 	inWorld(t, dueRows(4), func(w *world) {
 		w.alone(nil, func(in *install) {

@@ -32,6 +32,7 @@ type pass struct {
 	reread    bool      // and has read it twice
 	skipTo    uint64    // fence numbers up to here are used by something else
 	seen      map[string]Before
+	astray    *Grid // where the texts of a claim stand that landed beside its rows; nil: on them
 	ending    error // set when nothing more is to be sent
 	streak    []*held
 	unknowns  int    // unknown outcomes in a row

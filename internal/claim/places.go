@@ -40,7 +40,9 @@ func (p *pass) checkPlaces(ctx context.Context, g, reply *Grid, n uint64) error 
 	}
 	p.giveBack(ctx, changed, nil, "the cell changed before the claim")
 	if astray > 0 {
-		// Every row may have moved: give back by where the answer shows each text.
+		// Every row may have moved: give back by where the answer shows each text, also
+		// what cannot be given back at once.
+		p.astray = reply
 		p.giveBack(ctx, p.held, reply, "rows moved at the moment of the claim")
 		return p.stopped(fmt.Sprintf("rows moved at the moment of the claim (%d of %d claims landed beside their rows); nothing was sent", astray, p.doc.Counts.Claimed))
 	}
@@ -73,7 +75,8 @@ func (p *pass) readClaimed(ctx context.Context, n uint64) (*Grid, error) {
 var errLags = errors.New("reads lag behind a claim that was applied")
 
 // leave lets go of rows without touching them: their claims stay in the ledger, and
-// recovery settles them as soon as the run has ended.
+// recovery settles them as soon as the run has ended. Unlike the run's own end it looks
+// where each text stands.
 func (p *pass) leave(why string) {
 	for _, h := range p.held {
 		p.note(h, Released, why)
@@ -110,10 +113,15 @@ func (p *pass) columnsMoved(ctx context.Context, reply *Grid) error {
 		}
 		p.doubt(ClaimMisplaced, h, why)
 	}
-	if _, err := p.Worker.replaceSurely(ctx, p.grid, rs); err != nil {
-		return p.stopped(why + ", and its texts could not be taken out yet: " + err.Error())
+	_, err := p.Worker.replaceSurely(ctx, p.grid, rs)
+	if err == nil {
+		p.toReturned(ctx, rows)
 	}
-	p.toReturned(ctx, rows)
+	if len(p.held) > 0 {
+		p.log.Error("texts of the claim could not be taken out; recovery looks for them", "error", err)
+		p.leave(why)
+		return p.stopped(why + "; nothing was sent, and recovery looks for its texts")
+	}
 	return p.stopped(why + "; nothing was sent, and what stood there was put back")
 }
 
