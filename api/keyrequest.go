@@ -13,11 +13,11 @@ import (
 type keyRequest struct {
 	allowed []string
 
-	Key, Token, Takeover, Owner, Note, Why string
-	Lease                                  time.Duration
-	Result                                 json.RawMessage
-	Unknown, Force, DryRun                 bool
-	Days                                   *int
+	Key, Token, Takeover, Owner, Note, Why, RequestID string
+	Lease                                             time.Duration
+	Result                                            json.RawMessage
+	Unknown, Force, DryRun                            bool
+	Days                                              *int
 }
 
 // set takes one member of the body.
@@ -42,7 +42,7 @@ func (r *keyRequest) set(name string, value json.RawMessage) error {
 	case "days":
 		return take(name, value, "a whole number of days", &r.Days)
 	}
-	texts := map[string]*string{"token": &r.Token, "takeover": &r.Takeover, "owner": &r.Owner, "note": &r.Note, "why": &r.Why}
+	texts := map[string]*string{"token": &r.Token, "takeover": &r.Takeover, "owner": &r.Owner, "note": &r.Note, "why": &r.Why, "request_id": &r.RequestID}
 	return take(name, value, "a text", texts[name])
 }
 

@@ -41,20 +41,26 @@ func (s *Server) keyAct(c echo.Context, allowed ...string) (key.Book, *keyReques
 
 // postClaim claims a key.
 func (s *Server) postClaim(c echo.Context) error {
-	keys, req, err := s.keyAct(c, "key", "lease", "takeover", "owner", "note")
+	keys, req, err := s.keyAct(c, "key", "lease", "takeover", "owner", "note", "request_id")
 	if err != nil {
 		return err
 	}
 	want, err := key.Claim{
 		Key: req.Key, Lease: req.Lease, Takeover: key.Takeover(req.Takeover),
-		Owner: cmp.Or(req.Owner, callOf(c).caller.name, "api"), Note: req.Note,
+		Owner: cmp.Or(req.Owner, callOf(c).caller.name, "api"), Note: req.Note, RequestID: req.RequestID,
 	}.Checked()
 	if err != nil {
 		return keyProblem(err)
 	}
+	if want.RequestID != "" { // callers with other tokens may count their requests alike
+		want.RequestID = callOf(c).caller.name + ":" + want.RequestID
+	}
 	a, err := keys.Claim(c.Request().Context(), want)
 	if err != nil {
 		return keyProblem(err)
+	}
+	if a.Repeated {
+		c.Response().Header().Set("Idempotent-Replayed", "true")
 	}
 	return write(c, http.StatusOK, echo.MIMEApplicationJSON, ViewClaim(a))
 }

@@ -141,6 +141,45 @@ func TestLG02LG03Takeover(t *testing.T) {
 	}
 }
 
+// A caller whose answer was lost names its request and gets its claim again, as nobody
+// else does, not even a caller with another token who happens to use that name.
+func TestKeyRequestIDs(t *testing.T) {
+	s, clock := keyServer(t, func(c *api.Config) {
+		c.Tokens = []api.Token{{Name: "n8n", Token: secret}, {Name: "staging", Token: secret + "2"}}
+	})
+	claim := func(token, id string) (keyAnswer, bool) {
+		t.Helper()
+		a := do(t, s, "POST", "/v1/keys/claim", body(`{"key": "k", "lease": "1m", "request_id": %q}`, id), "Authorization: Bearer "+token)
+		a.want(t, 200, "")
+		var k keyAnswer
+		if err := json.Unmarshal([]byte(a.Body), &k); err != nil {
+			t.Fatal(err)
+		}
+		return k, a.Header.Get("Idempotent-Replayed") == "true"
+	}
+	first, replayed := claim(secret, "flow-17")
+	if !first.Won || replayed {
+		t.Fatalf("the first try: %+v, replayed %v", first, replayed)
+	}
+	clock.move(30 * time.Second)
+	again, replayed := claim(secret, "flow-17")
+	if !again.Won || !replayed || again.Token != first.Token || again.LeaseUntil != "2026-11-30T12:01:30Z" || !contains(again.Detail, "same request") {
+		t.Errorf("the second try: %+v, replayed %v", again, replayed)
+	}
+	for _, other := range [][2]string{{secret, "flow-18"}, {secret, ""}, {secret + "2", "flow-17"}, {secret + "2", "n8n:flow-17"}} {
+		if k, replayed := claim(other[0], other[1]); k.Won || replayed || k.Token != "" {
+			t.Errorf("request %q: %+v", other[1], k)
+		}
+	}
+	clock.move(2 * time.Minute)
+	if k, _ := claim(secret, "flow-18"); !k.Won || !k.Takeover {
+		t.Errorf("after the lease: %+v", k)
+	}
+	if k, replayed := claim(secret, "flow-17"); k.Won || replayed {
+		t.Errorf("a try after the takeover: %+v", k)
+	}
+}
+
 // The crash of the guide: a claim whose owner died is refused after 60 s and let in
 // after 16 min, and a key that is done stays refused.
 func TestOriginsCrash(t *testing.T) {
@@ -209,6 +248,10 @@ func TestLG05KeysThatAreRefused(t *testing.T) {
 		{"claim", `{"key": "k", "lease": "10000h"}`, "field_invalid", "lease"},
 		{"claim", `{"key": "k", "lease": 99999999999999999999}`, "field_invalid", "lease"},
 		{"claim", `{"key": "k", "takeover": "maybe"}`, "field_invalid", "takeover"},
+		{"claim", `{"key": "k", "request_id": 5}`, "field_invalid", "request_id"},
+		{"claim", `{"key": "k", "request_id": "{{ $execution.id }}"}`, "field_invalid", "request_id"},
+		{"claim", `{"key": "k", "request_id": "flow-undefined"}`, "field_invalid", "request_id"},
+		{"claim", body(`{"key": "k", "request_id": %q}`, strings.Repeat("r", 257)), "field_invalid", "request_id"},
 		{"claim", `{"key": "k", "token": "x"}`, "field_unknown", "token"},
 		{"done", `{"key": "k"}`, "field_invalid", "token"},
 		{"done", `{"key": "k", "token": " "}`, "field_invalid", "token"},

@@ -36,6 +36,8 @@ func ViewClaim(a key.Answer) ClaimedKey {
 // claimDetail says for people what came of a claim.
 func claimDetail(a key.Answer) string {
 	switch {
+	case a.Repeated:
+		return "the key is yours: the same request has claimed it before"
 	case a.TookOver:
 		return "the key is yours; the lease of its last owner had ended, so some of the work may have been done"
 	case a.Won:

@@ -106,6 +106,8 @@ type claimFlags struct {
 	Takeover string `help:"What becomes of the claim when its lease ends without a word: expired, the next claim gets the key; never, a person decides." enum:"never,expired" default:"${takeover}"`
 	Owner    string `help:"Who claims, for people; user, host and process when left out." placeholder:"TEXT"`
 	Note     string `help:"What for, for people." placeholder:"TEXT"`
+
+	RequestID string `name:"request-id" help:"Names this request, the same in each try of it and never in another: a try after the answer was lost gets its claim again." placeholder:"ID"`
 }
 
 // claim makes the request for a key.
@@ -115,6 +117,7 @@ func (f claimFlags) claim(m *Main, name string) (key.Claim, error) {
 	}
 	return key.Claim{
 		Key: name, Lease: time.Duration(f.Lease), Takeover: key.Takeover(f.Takeover), Owner: cmp.Or(f.Owner, m.process()), Note: f.Note,
+		RequestID: f.RequestID,
 	}.Checked()
 }
 
@@ -150,7 +153,7 @@ func (c *keyClaimCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 		if !a.Won {
 			return &statusError{code: exitSome, text: plain(doc.Key + ": " + doc.Detail)}
 		}
-		if a.TookOver {
+		if a.TookOver || a.Repeated {
 			fmt.Fprintln(m.Stderr, "sheetclaim: "+doc.Detail)
 		}
 		if !opts.Key.JSON {

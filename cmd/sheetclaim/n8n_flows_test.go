@@ -230,4 +230,13 @@ func (f *flows) once(t *testing.T) {
 	if n := f.gate.count("/v1/keys/done"); n != 2 {
 		t.Errorf("the work was done %d times for two events", n)
 	}
+	// The answer to the claim is lost: the node asks again and gets its own claim.
+	f.gate.count("/v1/keys/claim")
+	f.gate.lose("/v1/keys/claim")
+	if got := f.n8n.atOnce(1, "sheetclaim-once", `{"id": "evt_3"}`); !maps.Equal(got, map[int]int{http.StatusOK: 1}) {
+		t.Errorf("a lost answer: %v", got)
+	}
+	if claims, done := f.gate.count("/v1/keys/claim"), f.gate.count("/v1/keys/done"); claims != 2 || done != 1 {
+		t.Errorf("a lost answer: %d claims, %d done, want 2 and 1", claims, done)
+	}
 }

@@ -37,6 +37,7 @@ type Answer struct {
 	Won      bool
 	Token    string // of the claim; "" unless won
 	TookOver bool   // the lease of somebody else had ended
+	Repeated bool   // the same request has won before, and gets that claim again
 	Entry
 }
 

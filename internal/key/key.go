@@ -16,6 +16,7 @@ import (
 const (
 	MaxKey    = 512
 	MaxOwner  = 256
+	MaxID     = 256 // of a request
 	MaxNote   = 4 << 10
 	MaxResult = 64 << 10
 )
@@ -50,7 +51,7 @@ const (
 
 // FaultError says what is wrong with a request; it is for people.
 type FaultError struct {
-	Field string // key, lease, takeover, owner, note, result, why or days
+	Field string // key, lease, takeover, owner, request_id, note, result, why or days
 	Text  string // what was expected, what was found, what to do
 }
 
@@ -89,6 +90,10 @@ type Claim struct {
 	Takeover Takeover      // "": TakeExpired
 	Owner    string        // who asks, for people
 	Note     string        // what for, for people
+	// RequestID names this request, the same in each of its tries and never in another;
+	// "": none. A try whose claim is still the key's gets that claim again: the answer
+	// to the first may have been lost on the way.
+	RequestID string
 }
 
 // Checked answers the claim with its key cleaned and its defaults filled in, or a
@@ -113,6 +118,12 @@ func (c Claim) Checked() (Claim, error) {
 	}
 	if c.Owner == "" {
 		c.Owner = "unnamed"
+	}
+	if c.RequestID, err = line("request_id", c.RequestID, MaxID); err != nil {
+		return c, err
+	}
+	if strings.Contains(c.RequestID, "{{") || strings.Contains(c.RequestID, "undefined") {
+		return c, fault("request_id", "expected an id that no other request has, found %q: look for an expression that was not evaluated", c.RequestID)
 	}
 	if len(c.Note) > MaxNote || !isText(c.Note) {
 		return c, fault("note", "expected a note of at most %d bytes of text, found %d bytes", MaxNote, len(c.Note))

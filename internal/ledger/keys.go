@@ -30,7 +30,7 @@ func (k *Keys) Claim(ctx context.Context, c key.Claim) (a key.Answer, err error)
 		key: c.Key, rank: 1,
 		change: func(now time.Time) query { return claimKey(c, token, now) },
 		judge: func(ctx context.Context, t *tx, h heldKey, changed bool) (err error) {
-			a, err = t.claimedKey(ctx, h, changed)
+			a, err = t.claimedKey(ctx, c, h, changed)
 			return err
 		},
 	})
@@ -40,25 +40,32 @@ func (k *Keys) Claim(ctx context.Context, c key.Claim) (a key.Answer, err error)
 // claimKey gives a key to a claim when it may have it.
 func claimKey(c key.Claim, token string, now time.Time) query {
 	return query{
-		`INSERT INTO keys AS k (key, state, token, owner, note, takeover, claimed_at, lease_until)
-		VALUES (?, 'claimed', ?, ?, ?, ?, ?, ?)
+		`INSERT INTO keys AS k (key, state, token, owner, note, takeover, claimed_at, lease_until, request_id)
+		VALUES (?, 'claimed', ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (key) DO UPDATE SET state = 'claimed', token = excluded.token, owner = excluded.owner, note = excluded.note,
 			takeover = excluded.takeover, claimed_at = excluded.claimed_at, lease_until = excluded.lease_until, ended_at = '',
 			claims = k.claims + 1, took_from = CASE WHEN k.state = 'claimed' THEN k.owner ELSE '' END,
-			result = '', settled_by = '', why = ''
+			result = '', settled_by = '', why = '', request_id = excluded.request_id
 		WHERE k.state = 'released'
 			OR k.state = 'claimed' AND k.takeover = 'expired' AND excluded.takeover = 'expired' AND k.lease_until <= excluded.claimed_at
 		RETURNING ` + keyColumns,
-		[]any{c.Key, token, c.Owner, c.Note, string(c.Takeover), stamp(now), stamp(now.Add(c.Lease))},
+		[]any{c.Key, token, c.Owner, c.Note, string(c.Takeover), stamp(now), stamp(now.Add(c.Lease)), c.RequestID},
 	}
 }
 
 // claimedKey answers a claim.
-func (t *tx) claimedKey(ctx context.Context, h heldKey, won bool) (key.Answer, error) {
-	if !won {
+func (t *tx) claimedKey(ctx context.Context, c key.Claim, h heldKey, won bool) (key.Answer, error) {
+	repeated := !won && h.State == key.Claimed && c.RequestID != "" && h.requestID == c.RequestID
+	if !won && !repeated {
 		return key.Answer{Entry: h.Entry}, nil
 	}
-	a := key.Answer{Won: true, Token: h.token, TookOver: h.tookFrom != "", Entry: h.Entry}
+	a := key.Answer{Won: true, Token: h.token, TookOver: h.tookFrom != "", Repeated: repeated, Entry: h.Entry}
+	if repeated {
+		if until := t.now.Add(c.Lease); until.After(a.LeaseUntil) {
+			a.LeaseUntil = until
+		}
+		return a, t.one(ctx, `UPDATE keys SET lease_until = ? WHERE key = ?`, stamp(a.LeaseUntil), h.Key)
+	}
 	if !a.TookOver {
 		return a, nil
 	}

@@ -11,20 +11,21 @@ import (
 )
 
 // keyColumns are read by scanKey, in this order.
-const keyColumns = `key, state, owner, note, takeover, claimed_at, lease_until, ended_at, claims, result, settled_by, why, token, took_from`
+const keyColumns = `key, state, owner, note, takeover, claimed_at, lease_until, ended_at, claims, result, settled_by, why, token, took_from, request_id`
 
-// heldKey is a key with the token of its last claim, which nobody is told.
+// heldKey is a key with what nobody is told of its last claim.
 type heldKey struct {
 	key.Entry
-	token    string
-	tookFrom string // whose claim the last one took over
+	token     string
+	tookFrom  string // whose claim the last one took over
+	requestID string // of the request that won it
 }
 
 func scanKey(row scanner) (heldKey, error) {
 	var h heldKey
 	var result string
 	err := row.Scan(&h.Key, &h.State, &h.Owner, &h.Note, &h.Takeover, stamped{&h.ClaimedAt}, stamped{&h.LeaseUntil}, stamped{&h.EndedAt},
-		&h.Claims, &result, &h.SettledBy, &h.Why, &h.token, &h.tookFrom)
+		&h.Claims, &result, &h.SettledBy, &h.Why, &h.token, &h.tookFrom, &h.requestID)
 	if result != "" {
 		h.Result = json.RawMessage(result)
 	}
