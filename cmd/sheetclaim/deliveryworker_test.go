@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -158,18 +157,6 @@ func (w *deliverer) overHTTP(event string) (bool, error) {
 		return false, err
 	}
 	return true, w.post("done", map[string]string{"key": event, "token": got.Token}, &api.EndedKey{})
-}
-
-// errTaken says that a key that nobody else can know was not won.
-var errTaken = errors.New("somebody else has it")
-
-// pair claims a key and says that it is done.
-func (w *deliverer) pair(_ context.Context, name string) error {
-	var got api.ClaimedKey
-	if err := w.post("claim", map[string]string{"key": name}, &got); err != nil || !got.Won {
-		return fmt.Errorf("%s was not won: %w", name, cmp.Or(err, errTaken))
-	}
-	return w.post("done", map[string]string{"key": name, "token": got.Token}, &api.EndedKey{})
 }
 
 func (w *deliverer) post(action string, body map[string]string, into any) error {

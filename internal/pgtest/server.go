@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -21,18 +22,19 @@ import (
 type Server struct {
 	bin, dir string
 	port     int
+	settings []string             // beside the usual ones
 	as       *syscall.SysProcAttr // initdb and postgres refuse to be root's
 }
 
 // Start makes a cluster and starts its server on a free port of the loopback, to run
-// until this process ends, however it ends. Commits do not wait for the disk: no test
-// cuts the power.
-func Start() (*Server, error) {
+// until this process ends, however it ends. Commits do not wait for the disk, since no
+// test cuts the power; a measurement asks for "fsync=on".
+func Start(settings ...string) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin}
+	s := &Server{bin: bin, settings: settings}
 	if s.dir, err = os.MkdirTemp("", "pgtest"); err != nil {
 		return nil, err
 	}
@@ -122,7 +124,9 @@ func (s *Server) Up() error {
 			return err
 		}
 	}
-	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c max_connections=200", s.port)
+	// The last one of a name counts.
+	settings := append([]string{"listen_addresses=127.0.0.1", "unix_socket_directories=''", "fsync=off", "max_connections=200"}, s.settings...)
+	options := fmt.Sprintf("-p %d -c %s", s.port, strings.Join(settings, " -c "))
 	return s.run("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-o", options, "-w", "-t", "60", "start")
 }
 

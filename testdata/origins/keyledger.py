@@ -6,7 +6,8 @@ lease of 900 s, no token.
   keyledger.py FILE claim|done|release KEY    exit 0: you own it; 1: done or taken; 2: error
   keyledger.py FILE prune DAYS
   keyledger.py FILE once KEY COMMAND …        runs a command once per key
-  keyledger.py FILE bench PAIRS PROCESSES     claim-and-done pairs a second, printed
+  keyledger.py FILE bench PAIRS PROCESSES     claim-and-done pairs a second, and the seconds of each
+                                              claim, printed
 """
 
 import multiprocessing
@@ -71,31 +72,29 @@ def once(db, key, command):
 
 
 def worker(path, name, pairs):
-    db = connect(path)
+    db, took = connect(path), []
     for i in range(pairs):
-        key = f"{name}:{i}"
+        key, began = f"{name}:{i}", time.time()
         if not claim(db, key):
             raise RuntimeError(f"{key} was taken")
+        took.append(time.time() - began)
         done(db, key)
+    return took
 
 
 def bench(path, pairs, processes):
     connect(path).close()
-    began = time.time()
-    if processes == 1:
-        worker(path, "0", pairs)
-    else:
-        ps = [multiprocessing.Process(target=worker, args=(path, str(n), pairs // processes)) for n in range(processes)]
-        for p in ps:
-            p.start()
-        for p in ps:
-            p.join()
-    return pairs / (time.time() - began)
+    with multiprocessing.Pool(processes) as pool:
+        began = time.time()
+        took = pool.starmap(worker, [(path, n, pairs // processes) for n in range(processes)], chunksize=1)
+        rate = pairs / (time.time() - began)
+    return rate, [seconds for part in took for seconds in part]
 
 
 def main(path, action, *args):
     if action == "bench":
-        print(f"{bench(path, int(args[0]), int(args[1])):.0f}")
+        rate, took = bench(path, int(args[0]), int(args[1]))
+        print(f"{rate:.0f}", *(f"{seconds:.6f}" for seconds in took))
         return 0
     db = connect(path)
     if action == "claim":
