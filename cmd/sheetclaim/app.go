@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -138,11 +139,24 @@ func (m *Main) carryOut(parser *kong.Kong, c *cli, args []string) (code int) {
 	}()
 	kctx, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(m.Stderr, "sheetclaim: %v\nTry 'sheetclaim --help'.\n", err)
+		m.misunderstood(err)
 		return usageStatus(err)
 	}
 	m.log = newLogger(m.Stderr, c.LogFormat, c.LogLevel)
 	return m.fail(kctx.Run(c, parser))
+}
+
+// misunderstood says what of the arguments cannot be understood, and where to read what
+// can.
+func (m *Main) misunderstood(err error) {
+	command := "sheetclaim"
+	var e *kong.ParseError
+	if errors.As(err, &e) && e.Context.Selected() != nil {
+		command = e.Context.Selected().FullPath()
+	}
+	// A value that may be left out is the empty one for kong.
+	text := strings.Replace(err.Error(), `must be one of "",`, "must be one of ", 1)
+	fmt.Fprintf(m.Stderr, "sheetclaim: %s\nTry '%s --help': it lists what can stand there.\n", text, command)
 }
 
 // usageStatus is the exit status of arguments that cannot be understood. Those of once

@@ -103,7 +103,7 @@ func wellFormed(path string, data []byte) error {
 		return err
 	}
 	for _, p := range problems {
-		if !strings.HasSuffix(p.Path, "_file") && p.Path != "google.endpoint" && p.Path != "smtp.password" {
+		if !strings.HasSuffix(p.Path, "_file") && p.Path != job.EmulatorVariable && p.Path != "smtp.password" {
 			left = append(left, p)
 		}
 	}

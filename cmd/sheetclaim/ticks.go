@@ -72,7 +72,7 @@ func (m *Main) onceDue(ctx context.Context, cfg *job.Config) (err error) {
 	}
 	for i, e := range s.Entries {
 		if e.Last.IsZero() { // it never ran: a tick of the last day counts
-			s.Entries[i].Last = m.Now().Add(-24 * time.Hour)
+			s.Entries[i].Last, s.Entries[i].New = m.Now().Add(-24*time.Hour), true
 		}
 	}
 	if err := p.service.RecoverAll(ctx); err != nil {

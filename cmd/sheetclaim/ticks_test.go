@@ -29,7 +29,9 @@ func TestOnceDue(t *testing.T) {
 			t.Errorf("exit %d, want %d with %q: %s%s", got, code, said, p.out.String(), p.err.String())
 		}
 	}
-	want(nine, exitOK, "test cron-20261130T0900Z: sent: 3 of 3 due rows sent")
+	if p, code := s.onceDue(config, nine); code != exitOK || !strings.Contains(p.out.String(), "test cron-20261130T0900Z: sent: 3 of 3 due rows sent") || strings.Contains(p.err.String(), "missed=") {
+		t.Errorf("the job never ran, so it missed nothing: exit %d: %s%s", code, p.out.String(), p.err.String())
+	}
 	want(nine.Add(20*time.Minute), exitOK, "no tick has come")
 	s.wantOneEach(3)
 

@@ -66,6 +66,23 @@ func TestDueSaysWhatTheFirstRunWouldDo(t *testing.T) {
 	}
 }
 
+// The rows of a job without message are handed out, and a doubt about a row is told once.
+func TestDueOfAJobThatIsOnlyClaimed(t *testing.T) {
+	doc := claim.Document{
+		Outcome: claim.RunDry,
+		Rows:    []claim.RowReport{{Row: 2, Outcome: claim.Would}, {Row: 3, Outcome: claim.Skipped, Reason: "no key"}, {Row: 4, Outcome: claim.Skipped, Reason: "cleared"}},
+		Doubts:  []claim.Doubt{{Kind: claim.ClearedAfterEnd, Row: 4}},
+	}
+	r := &Report{}
+	r.Due(&claim.Job{Name: "j", Limit: 50, ClaimOnly: true}, doc, true)
+	if got, want := r.Findings[0].Found, "1 row would be handed out now, at most 50 in one run"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := r.Findings[1].Found, "1 due row cannot be handed out as written: row 3: no key"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestFrom(t *testing.T) {
 	for _, tc := range []struct {
 		from, login string

@@ -35,7 +35,7 @@ func (r *Report) BadConfig(err error) {
 func (r *Report) Config(c *job.Config) {
 	before := len(r.Findings)
 	if c.Google.Emulated() {
-		r.Warn(Configuration, "", "google.endpoint is "+c.Google.Endpoint+": an emulator, not Google", "leave google.endpoint out, and SHEETS_EMULATOR_HOST unset, for a real sheet")
+		r.Warn(Configuration, "", "the Sheets API is asked at "+c.Google.Endpoint+": an emulator, not Google", "leave google.endpoint out, and SHEETS_EMULATOR_HOST unset, for a real sheet")
 	}
 	if s := c.SMTP; s != nil {
 		if s.TLS == job.NoTLS && !onThisMachine(s.Host) {

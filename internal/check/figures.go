@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,20 +74,26 @@ func (r *Report) Due(job *claim.Job, doc claim.Document, ran bool) {
 		case claim.Would:
 			due++
 		case claim.Skipped:
+			if doubted(doc, row) {
+				continue // the doubt says more
+			}
 			faults = append(faults, fmt.Sprintf("row %d: %s", row.Row, row.Reason))
 		case claim.Sent, claim.Failed, claim.GaveUp, claim.Rejected, claim.Unknown, claim.Taken, claim.Released:
 		}
 	}
-	found := fmt.Sprintf("%s would be sent now, at most %d in one run", Count(due, "row"), job.Limit)
+	would, cannot := "would be sent", "cannot be mailed as written"
+	if job.ClaimOnly {
+		would, cannot = "would be handed out", "cannot be handed out as written"
+	}
 	switch {
 	case !ran && job.FirstRunLimit > 0 && due > job.FirstRunLimit:
-		r.Warn(DueRows, job.Name, fmt.Sprintf("%s would be sent now, more than first_run_limit (%d): the first run refuses to start", Count(due, "row"), job.FirstRunLimit),
+		r.Warn(DueRows, job.Name, fmt.Sprintf("%s %s now, more than first_run_limit (%d): the first run refuses to start", Count(due, "row"), would, job.FirstRunLimit),
 			"look at them with run --dry-run, then confirm with --yes, or set max_lateness to leave old rows alone")
 	case due == 0 && doc.Counts.Due == 0:
 		_, why, _ := strings.Cut(doc.Detail, "; nothing was touched")
 		r.Ok(DueRows, job.Name, strings.TrimPrefix("no row is due now"+why, "; "))
 	default:
-		r.Ok(DueRows, job.Name, found)
+		r.Ok(DueRows, job.Name, fmt.Sprintf("%s %s now, at most %d in one run", Count(due, "row"), would, job.Limit))
 	}
 	if len(faults) > 0 {
 		const most = 3
@@ -94,8 +101,13 @@ func (r *Report) Due(job *claim.Job, doc claim.Document, ran bool) {
 		if more := len(faults) - most; more > 0 {
 			text += fmt.Sprintf("; and %d more", more)
 		}
-		r.Warn("row faults", job.Name, Count(len(faults), "due row")+" cannot be mailed as written: "+text, "mend these rows; the others are not affected")
+		r.Warn("row faults", job.Name, Count(len(faults), "due row")+" "+cannot+": "+text, "mend these rows; the others are not affected")
 	}
+}
+
+// doubted reports whether a doubt is about a row.
+func doubted(doc claim.Document, row claim.RowReport) bool {
+	return slices.ContainsFunc(doc.Doubts, func(d claim.Doubt) bool { return d.Row == row.Row })
 }
 
 // Pace judges how the runs of a job fit into the time between their starts.

@@ -257,6 +257,14 @@ func TestEmulatorLoosensTheWait(t *testing.T) {
 	}
 }
 
+// A fault says where it came from: nothing in the file is wrong.
+func TestEmulatorVariableIsNamed(t *testing.T) {
+	_, err := job.Parse("c.yaml", []byte(minimal), environment(job.EmulatorVariable, "sheets.example.com:80"))
+	if want := "c.yaml: SHEETS_EMULATOR_HOST: expected https, found plain http to another machine: it is allowed on loopback only"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestUnknownJob(t *testing.T) {
 	_, err := mustParse(t, minimal).Job("jj")
 	if err == nil || err.Error() != `there is no job "jj", did you mean j?; the configuration has j` {

@@ -13,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// emulatorVariable names the environment variable that points at a Sheets emulator.
-const emulatorVariable = "SHEETS_EMULATOR_HOST"
+// EmulatorVariable names the environment variable that points at a Sheets emulator.
+const EmulatorVariable = "SHEETS_EMULATOR_HOST"
 
 // maxFile bounds the files that a configuration names, in bytes.
 const maxFile = 4 << 20

@@ -63,13 +63,16 @@ func (g Google) Emulated() bool {
 
 func (r *reader) google(g *Google) {
 	path := "google.endpoint"
-	if host, ok := r.env(emulatorVariable); ok && host != "" {
+	if host, ok := r.env(EmulatorVariable); ok && host != "" {
 		fromEnv := host
 		if !strings.Contains(host, "://") {
 			fromEnv = "http://" + host
 		}
 		if g.Endpoint != "" && strings.TrimSuffix(g.Endpoint, "/") != strings.TrimSuffix(fromEnv, "/") {
-			r.at(path, "the file names %s and the environment variable %s names %s, remove one", r.show(path, g.Endpoint), emulatorVariable, host)
+			r.at(path, "the file names %s and the environment variable %s names %s, remove one", r.show(path, g.Endpoint), EmulatorVariable, host)
+		}
+		if g.Endpoint == "" {
+			path = EmulatorVariable
 		}
 		g.Endpoint = fromEnv
 	}

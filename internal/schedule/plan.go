@@ -142,7 +142,11 @@ func parse(spec string, zone *time.Location) (plan, error) {
 	}
 	read, err := cron.ParseStandard(spec)
 	if err != nil {
-		return nil, fmt.Errorf("expected minute, hour, day, month and weekday such as \"*/5 * * * *\", or @hourly, @daily, \"@every 10m\": %w", err)
+		text := "expected the five fields minute, hour, day, month and weekday such as \"*/5 * * * *\", or @hourly, @daily, \"@every 10m\""
+		if strings.HasPrefix(err.Error(), "expected") {
+			return nil, errors.New(text) // the library would only say again how many words that are
+		}
+		return nil, fmt.Errorf("%s: %w", text, err)
 	}
 	switch s := read.(type) {
 	case cron.ConstantDelaySchedule:

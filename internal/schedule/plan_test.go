@@ -124,12 +124,12 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	tests := []struct{ spec, wants string }{
-		{"", "expected minute"},
-		{"* * * *", "expected exactly 5 fields"},
-		{"* * * * * *", "expected exactly 5 fields"},
+		{"", "expected the five fields minute"},
+		{"* * * *", "expected the five fields minute"},
+		{"* * * * * *", "expected the five fields minute"},
 		{"61 * * * *", "above maximum"},
 		{"@sometimes", "unrecognized"},
-		{"@every soon", "expected minute"},
+		{"@every soon", "expected the five fields minute"},
 		{"@every 59s", "at least a minute"},
 		{"@every -5m", "at least a minute"},
 		{"0 0 30 2 *", "a time that comes"},

@@ -23,6 +23,8 @@ type Entry struct {
 	Last time.Time
 	// Never says that a missed tick is not made up for.
 	Never bool
+	// New says that the job never ran, so that no tick of it was missed.
+	New bool
 }
 
 // Scheduler starts a run of a job at each tick of its schedule.
@@ -92,7 +94,7 @@ func (s *Scheduler) start(ctx context.Context, clocks []*clock, starts *sync.Wai
 			s.Log.Warn("ticks of the schedule were missed and are not made up for", "job", c.Job, "last", id, "missed", missed+1)
 			continue
 		}
-		s.note(c.Job, id, late, missed)
+		s.note(c.Entry, id, late, missed)
 		starts.Go(func() { s.Start(ctx, c.Job, id) })
 	}
 }
@@ -128,12 +130,12 @@ func (c *clock) take(now time.Time) (tick time.Time, missed int) {
 }
 
 // note logs a start. A tick that is started more than a minute late was missed.
-func (s *Scheduler) note(job, id string, late time.Duration, missed int) {
-	if late > longestWait || missed > 0 {
-		s.Log.Warn("a scheduled run is started late", "job", job, "run", id, "late", late, "missed", missed)
+func (s *Scheduler) note(e Entry, id string, late time.Duration, missed int) {
+	if !e.New && (late > longestWait || missed > 0) {
+		s.Log.Warn("a scheduled run is started late", "job", e.Job, "run", id, "late", late, "missed", missed)
 		return
 	}
-	s.Log.Info("a scheduled run is started", "job", job, "run", id)
+	s.Log.Info("a scheduled run is started", "job", e.Job, "run", id)
 }
 
 // untilNext is the time until the next tick, at most longestWait.
