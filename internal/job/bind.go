@@ -116,6 +116,7 @@ func bind(s *Spec, msg *message, texts []string, zone *time.Location) (*binding,
 		return nil, errors.New("the first row of the range is empty: expected the header row, check the range")
 	}
 	e := &BindError{Found: b.header.list()}
+	idents := map[string]int{}
 	b.columns = b.mapColumns(s.Columns, e)
 	if s.Where != "" {
 		where, err := compileWhere(s.Where, zone)
@@ -126,9 +127,9 @@ func bind(s *Spec, msg *message, texts []string, zone *time.Location) (*binding,
 		for i := range where.refs {
 			where.refs[i].at = "where"
 		}
-		b.whereUses = b.resolve(where.refs, e)
+		b.whereUses = b.resolve(where.refs, idents, e)
 	}
-	b.messageUses = b.resolve(msg.refs(), e)
+	b.messageUses = b.resolve(msg.refs(), idents, e)
 	if len(e.Problems) > 0 {
 		return nil, e
 	}
@@ -167,8 +168,11 @@ func (b *binding) mapColumns(names ColumnNames, e *BindError) claim.Columns {
 	}
 }
 
-// resolve finds the columns of references, each key once and in their order.
-func (b *binding) resolve(refs []ref, e *BindError) []use {
+// resolve finds the columns of references, each key once and in their order. Two
+// columns of one identifier are not both used, however exactly each is named: who
+// reads {{First name}} and {{first-name}} takes them for the same. idents holds the
+// columns that are used already, by their identifiers.
+func (b *binding) resolve(refs []ref, idents map[string]int, e *BindError) []use {
 	var uses []use
 	seen := map[string]bool{}
 	for _, r := range refs {
@@ -180,6 +184,13 @@ func (b *binding) resolve(refs []ref, e *BindError) []use {
 		if err != nil {
 			e.Problems = append(e.Problems, err.Error())
 			continue
+		}
+		if ident := b.header.idents[col]; ident != "" {
+			if other, ok := idents[ident]; ok && other != col {
+				e.Problems = append(e.Problems, fmt.Sprintf("%s: %s and a column used before have one identifier, %s: the columns %s, rename one of them",
+					r.at, r.text, ident, b.header.places([]int{other, col})))
+			}
+			idents[ident] = col
 		}
 		uses = append(uses, use{r.key(), col})
 		b.used = append(b.used, col)

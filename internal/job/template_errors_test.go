@@ -92,6 +92,19 @@ func TestTemplateErrors(t *testing.T) {
 	}
 }
 
+func TestTwoUsedHeadersOfOneIdentifier(t *testing.T) {
+	headers := []string{"x y", "X/Y"}
+	if _, err := bindMessage(map[string]string{"subject": "s", "text": "{{X/Y}} {{X/Y}}"}, headers...); err != nil {
+		t.Errorf("one of them is used: %v", err)
+	}
+	want := `message.text line 1: {{X/Y}} and a column used before have one identifier, x_y: the columns 4 ("x y") and 5 ("X/Y"), ` +
+		`rename one of them; the headers found are "id", "email", "status", "x y", "X/Y"`
+	_, err := bindMessage(map[string]string{"subject": "{{x y}}", "text": "{{X/Y}}"}, headers...)
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v\nwant    %s", err, want)
+	}
+}
+
 func TestHTMLThatCannotBeEscaped(t *testing.T) {
 	_, err := bindMessage(map[string]string{"subject": "s", "html": "<p>\n<a href='{{if .id}}x'>{{end}}"})
 	want := "c.yaml:10:13: jobs.j.message.html: line 2 of the template: {{if}} branches end in different contexts"
