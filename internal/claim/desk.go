@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // desk gathers settled rows of a job whose cells wait to be written: callers settle
@@ -102,6 +103,25 @@ func (w *Worker) show(ctx context.Context, job *Job, ms []Message) error {
 		errs = append(errs, r.giveBack(ctx, back), r.mark(ctx, mark))
 	}
 	return errors.Join(errs...)
+}
+
+// settleLate settles what a caller was handed and did not settle, as soon as the lease
+// has ended: RecoverAll comes by only now and then.
+func (s *Service) settleLate(ctx context.Context, job *Job, t *Ticket) {
+	d := t.Document()
+	if d.State == RunFinished || d.LeaseUntil == nil {
+		return
+	}
+	const grace = time.Second // the ledger's lease was prolonged a little later
+	if s.Wait(ctx, d.LeaseUntil.Sub(s.Now())+grace) != nil {
+		return
+	}
+	if err := s.buryDead(ctx, job); err != nil && ctx.Err() == nil {
+		s.Log.Warn("rows that their caller did not settle could not be marked yet", "job", job.Name, "run", t.Run.ID, "error", err)
+	}
+	if s.Ended != nil {
+		s.Ended()
+	}
 }
 
 // updateHanded brings the document of a run whose rows were handed out up to what the

@@ -176,7 +176,10 @@ func (s *Service) launch(job *Job, rec RunRecord, r Request) *Ticket {
 	s.live[rec.Seq] = t
 	s.mu.Unlock()
 	s.tell()
-	s.background(t, func(ctx context.Context) { s.carry(ctx, job, t, r) })
+	s.background(t, func(ctx context.Context) {
+		s.carry(ctx, job, t, r)
+		s.settleLate(ctx, job, t)
+	})
 	return t
 }
 
@@ -297,17 +300,19 @@ func (s *Service) bury(ctx context.Context, job *Job, rec RunRecord) error {
 func (s *Service) RecoverAll(ctx context.Context) error {
 	var errs []error
 	for name, job := range s.Jobs {
-		dead, err := s.Runs.Abandoned(ctx, name)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		for _, rec := range dead {
-			errs = append(errs, s.bury(ctx, job, rec))
-		}
-		errs = append(errs, s.Worker().Recover(ctx, job, RunRef{Job: name, ID: "recovery"}))
+		errs = append(errs, s.buryDead(ctx, job), s.Worker().Recover(ctx, job, RunRef{Job: name, ID: "recovery"}))
 	}
 	return errors.Join(append(errs, s.recoverForgotten(ctx))...)
+}
+
+// buryDead ends the records of a job's dead runs.
+func (s *Service) buryDead(ctx context.Context, job *Job) error {
+	dead, err := s.Runs.Abandoned(ctx, job.Name)
+	errs := []error{err}
+	for _, rec := range dead {
+		errs = append(errs, s.bury(ctx, job, rec))
+	}
+	return errors.Join(errs...)
 }
 
 // recoverForgotten says what may have left of jobs that are configured no more. Their
