@@ -105,9 +105,9 @@ func (w *Worker) show(ctx context.Context, job *Job, ms []Message) error {
 	return errors.Join(errs...)
 }
 
-// settleLate settles what a caller was handed and did not settle, as soon as the lease
+// expireHandOut settles what a caller was handed and did not settle, as soon as the lease
 // has ended: RecoverAll comes by only now and then.
-func (s *Service) settleLate(ctx context.Context, job *Job, t *Ticket) {
+func (s *Service) expireHandOut(ctx context.Context, job *Job, t *Ticket) {
 	d := t.Document()
 	if d.State == RunFinished || d.LeaseUntil == nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -133,7 +134,8 @@ func noteText(reason string) string {
 }
 
 // replacements change the cells that carry a claim's text. The status may carry
-// another text by now: from.
+// another text by now: from. When that is the one of an unknown, the note says why,
+// with the claim's own mark, so that no other note reads alike.
 func (f *fitted) replacements(m Message, to Before, from string) []Replacement {
 	var rs []Replacement
 	for _, w := range f.cols.written() {
@@ -142,6 +144,9 @@ func (f *fitted) replacements(m Message, to Before, from string) []Replacement {
 			r.From = from
 		}
 		rs = append(rs, r)
+		if reason, ok := strings.CutPrefix(from, statusText(Unknown, m.Run.ID, 0, 0, "")); ok && w.name == colNote {
+			rs = append(rs, Replacement{Column: w.index, From: noteText(reason), To: to[w.name]})
+		}
 	}
 	return rs
 }

@@ -178,7 +178,7 @@ func (s *Service) launch(job *Job, rec RunRecord, r Request) *Ticket {
 	s.tell()
 	s.background(t, func(ctx context.Context) {
 		s.carry(ctx, job, t, r)
-		s.settleLate(ctx, job, t)
+		s.expireHandOut(ctx, job, t)
 	})
 	return t
 }

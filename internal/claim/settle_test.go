@@ -72,6 +72,33 @@ func TestSettleAsSent(t *testing.T) {
 	})
 }
 
+// The note tells a row's last problem: none is left when the message turns out sent.
+func TestSettlingClearsTheNote(t *testing.T) {
+	rows := [][]any{{"key", "email", "status", "note"}, {"k1", "a@x.test", "", ""}, {"k2", "b@x.test", "", ""}}
+	inWorldWith(t, rows, sheetsemu.Options{}, lostAnswers(2), func(w *world) {
+		w.alone(settings{"columns": "{key: key, email: email, status: status, note: note}"}, func(in *install) {
+			in.run("1")
+			if got := w.cell("k1", "note"); !strings.Contains(got, "lost") {
+				t.Errorf("k1 note of an unknown: %q", got)
+			}
+			before := w.cell("k2", "note")
+			if err := in.settle("k1", claim.WordSent, "it is in the Sent folder"); err != nil {
+				t.Fatal(err)
+			}
+			if err := in.svc.RecoverAll(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			w.wantStatus(map[string]string{"k1": "sent"})
+			if got := w.cell("k1", "note"); got != "" {
+				t.Errorf("k1 note after its settlement: %q", got)
+			}
+			if got := w.cell("k2", "note"); got == "" || got != before {
+				t.Errorf("k2 note: %q, want %q as before", got, before)
+			}
+		})
+	})
+}
+
 func TestSettleAsResend(t *testing.T) {
 	inWorldWith(t, dueRows(2), sheetsemu.Options{}, lostAnswers(1), func(w *world) {
 		w.alone(settings{"on_doubt": "skip"}, func(in *install) {
