@@ -147,20 +147,30 @@ func (c *keyClaimCmd) Run(ctx context.Context, m *Main, opts *keyCLI) error {
 			return err
 		}
 		doc := api.ViewClaim(a)
-		if err := m.print(opts, doc); err != nil {
-			return err
-		}
-		if !a.Won {
+		err = m.print(opts, doc)
+		if !a.Won && err == nil {
 			return &statusError{code: exitSome, text: plain(doc.Key + ": " + doc.Detail)}
 		}
 		if a.TookOver || a.Repeated {
 			fmt.Fprintln(m.Stderr, "sheetclaim: "+doc.Detail)
 		}
 		if !opts.Key.JSON {
-			fmt.Fprintln(m.Stdout, a.Token)
+			_, err = fmt.Fprintln(m.Stdout, a.Token)
 		}
-		return nil
+		if err != nil && a.Won && !a.Repeated { // then the token may have been printed before
+			return m.takeBack(ctx, keys, a, err)
+		}
+		return err
 	})
+}
+
+// takeBack releases a claim whose token nobody got: nobody could end it.
+func (m *Main) takeBack(ctx context.Context, keys *ledger.Keys, a key.Answer, cause error) error {
+	err := keys.End(ctx, key.End{Key: a.Key, Token: a.Token, State: key.Released, Who: "cli:" + m.user(), Why: "its token could not be printed"})
+	if err != nil {
+		return fmt.Errorf("the token could not be printed (%w), and the claim could not be taken back: %w", cause, err)
+	}
+	return fmt.Errorf("the token could not be printed, so the claim was taken back: %w", cause)
 }
 
 // keyEnd is what done and release have in common.
