@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,6 +143,7 @@ func (m *Main) carryOut(parser *kong.Kong, c *cli, args []string) (code int) {
 		m.misunderstood(err)
 		return usageStatus(err)
 	}
+	c.Config = cmp.Or(c.Config, "sheetclaim.yaml") // SHEETCLAIM_CONFIG may be there and empty
 	m.log = newLogger(m.Stderr, c.LogFormat, c.LogLevel)
 	return m.fail(kctx.Run(c, parser))
 }

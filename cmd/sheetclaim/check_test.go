@@ -196,7 +196,7 @@ func TestCheckStatusColumn(t *testing.T) {
 		s := newStage(t, rows)
 		c := s.check(s.config("formula"))
 		c.exits(1)
-		c.want("status column", check.Fail, "contains formulas (row 3)", "map a column of its own")
+		c.want("status column", check.Fail, `contains formulas ("status", row 3)`, "map a column of its own")
 	})
 	t.Run("strict dropdown", func(t *testing.T) {
 		s := newStage(t, dueRows(3))

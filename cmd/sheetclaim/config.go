@@ -25,18 +25,13 @@ func (cfgCheckCmd) Run(ctx context.Context, m *Main, opts *cli) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range cfg.JobNames() {
-		if _, err := sheets.ParseRange(cfg.Jobs[name].Range); err != nil {
-			return fmt.Errorf("jobs.%s.range: %w", name, err)
-		}
-	}
 	client, err := sheets.New(ctx, sheets.Config{CredentialsFile: cfg.Google.CredentialsFile, Endpoint: cfg.Google.Endpoint})
 	if err != nil && cfg.Google.CredentialsFile != "" {
-		return fmt.Errorf("google.credentials_file: %w", err)
+		return job.Problems{cfg.Problem("google.credentials_file", err)}
 	}
 	path, isFile := strings.CutPrefix(cfg.Ledger.Reveal(), "sqlite:")
 	if folder := filepath.Dir(path); isFile && !isFolder(folder) {
-		return fmt.Errorf("ledger: the folder %s does not exist: create it, or name another file", folder)
+		return job.Problems{cfg.Problem("ledger", fmt.Errorf("the folder %s does not exist: create it, or name another file", folder))}
 	}
 	fmt.Fprintf(m.Stdout, "%s is in order.\n", cfg.File())
 	for _, line := range m.summary(cfg, client) {

@@ -52,7 +52,28 @@ func (m *Main) load(path string) (*job.Config, error) {
 	if len(cfg.Jobs) == 0 {
 		return nil, fmt.Errorf("%s: no job is configured: add one under jobs", path)
 	}
+	if problems := badRanges(cfg); len(problems) > 0 {
+		return nil, problems
+	}
 	return cfg, nil
+}
+
+// badRanges answers the ranges that are none.
+func badRanges(cfg *job.Config) job.Problems {
+	var problems job.Problems
+	check := func(path, a1 string) {
+		if _, err := sheets.ParseRange(a1); err != nil {
+			problems = append(problems, cfg.Problem(path, err))
+		}
+	}
+	for _, name := range cfg.JobNames() {
+		s, at := cfg.Jobs[name], "jobs."+name
+		check(at+".range", s.Range)
+		for i, a1 := range s.AllowRanges {
+			check(fmt.Sprintf("%s.allow_ranges[%d]", at, i), a1)
+		}
+	}
+	return problems
 }
 
 // open wires the parts of a configuration. Nothing is asked of Google or the mail

@@ -246,7 +246,7 @@ func TestSH19FormulasInStatus(t *testing.T) {
 		w.alone(nil, func(in *install) {
 			d := in.run("1")
 			wantRun(t, d, claim.RunFailed, 0)
-			if !strings.Contains(d.Detail, "column contains formulas") {
+			if !strings.Contains(d.Detail, `the status column contains formulas ("status", row 2)`) {
 				t.Errorf("detail: %s", d.Detail)
 			}
 			w.untouched()

@@ -235,18 +235,18 @@ func joinRows(rows []Row) string {
 // formulaIn answers the number of a row that has a formula in a column that the
 // job writes; 0 if there is none. Writing there would destroy the formula or be
 // undone by it.
-func formulaIn(g *Grid, cols Columns) (row, col int) {
+func formulaIn(g *Grid, cols Columns) (row int, in writtenColumn) {
 	for _, w := range cols.written() {
 		if g.Header[w.index].Formula {
-			return g.FirstRow, w.index
+			return g.FirstRow, w
 		}
 		for _, row := range g.Rows {
 			if row.Cell(w.index).Formula {
-				return row.Number, w.index
+				return row.Number, w
 			}
 		}
 	}
-	return 0, -1
+	return 0, writtenColumn{}
 }
 
 // choice is what the ledger allows for a candidate.

@@ -130,8 +130,9 @@ func fit(job *Job, g *Grid) (*fitted, error) {
 		return nil, fmt.Errorf("tab %q: %w", g.Tab.Title, err)
 	}
 	f := &fitted{Binding: b, job: job, cols: b.Columns(), zone: zone}
-	if row, col := formulaIn(g, f.cols); row > 0 {
-		return f, fmt.Errorf("tab %q: the %q column %w (row %d), and sheetclaim would overwrite them: map a column of its own", g.Tab.Title, g.Header[col].Shown, ErrFormulas, row)
+	if row, w := formulaIn(g, f.cols); row > 0 {
+		return f, fmt.Errorf("tab %q: the %s column %w (%q, row %d), and sheetclaim would overwrite them: map a column of its own",
+			g.Tab.Title, w.name, ErrFormulas, g.Header[w.index].Shown, row)
 	}
 	return f, nil
 }

@@ -26,7 +26,8 @@ type Config struct {
 	RunMemory  time.Duration    `yaml:"run_memory"` // how long (job, run id) names one run
 	Jobs       map[string]*Spec `yaml:"jobs"`
 
-	file string
+	file   string
+	places places
 }
 
 // Google says how to reach the Sheets API.
@@ -219,6 +220,13 @@ func (s *Spec) setDefaults() {
 	s.RetryAfter = 15 * time.Minute
 	s.FirstRunLimit = 200
 	s.CatchUp = claim.CatchAll
+}
+
+// Problem says what is wrong with the value of a path where that shows only later, to
+// who knows more about it. A path is like jobs.reviews.range.
+func (c *Config) Problem(path string, err error) Problem {
+	at := c.places.near(path)
+	return Problem{File: c.file, Line: at.line, Column: at.column, Path: path, Text: err.Error()}
 }
 
 // File is the path that the configuration was read from.

@@ -20,13 +20,26 @@ type reader struct {
 	env       func(string) (string, bool)
 	anchors   map[string]ast.Node
 	depth     int               // of aliases within aliases
-	places    map[string]place  // where the value of a path stands
+	places    places            // where the value of a path stands
 	raw       map[string]string // path to its text, where that came from the environment
 	taken     map[string]string // what came from the environment, by name
 	problems  Problems
 }
 
 type place struct{ line, column int }
+
+type places map[string]place
+
+// near is where a path, or the nearest thing around it, stands.
+func (p places) near(path string) place {
+	for path != "" {
+		if at, ok := p[path]; ok {
+			return at
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return p[""]
+}
 
 var (
 	secretType   = reflect.TypeFor[Secret]()
@@ -62,14 +75,7 @@ const shortestSecret = 6
 
 // at reports a problem of a path, where it or the nearest thing around it stands.
 func (r *reader) at(path, format string, args ...any) {
-	around := path
-	for around != "" {
-		if _, ok := r.places[around]; ok {
-			break
-		}
-		around = around[:max(0, strings.LastIndexAny(around, ".["))]
-	}
-	r.add(r.places[around], path, format, args...)
+	r.add(r.places.near(path), path, format, args...)
 }
 
 // has reports whether the file gives a value for a path.

@@ -18,7 +18,7 @@ func Ledger(path string, env func(string) (string, bool)) (Secret, error) {
 	}
 	r := &reader{
 		file: path, dir: filepath.Dir(path), env: env,
-		anchors: map[string]ast.Node{}, places: map[string]place{}, raw: map[string]string{}, taken: map[string]string{},
+		anchors: map[string]ast.Node{}, places: places{}, raw: map[string]string{}, taken: map[string]string{},
 	}
 	c := &Config{file: path}
 	c.setDefaults()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -47,11 +48,13 @@ func readConfig(path string) ([]byte, error) {
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	r := &reader{
 		file: name, dir: filepath.Dir(name), env: env,
-		anchors: map[string]ast.Node{}, places: map[string]place{}, raw: map[string]string{}, taken: map[string]string{},
+		anchors: map[string]ast.Node{}, places: places{}, raw: map[string]string{}, taken: map[string]string{},
 	}
-	c := &Config{file: name}
+	c := &Config{file: name, places: r.places}
 	c.setDefaults()
-	if body := r.document(bytes.TrimPrefix(data, []byte("\ufeff"))); body != nil {
+	if at, ok := notUTF8(data); ok {
+		r.add(at, "", "the file is not UTF-8: save it in that encoding, or people read signs for letters in their mail")
+	} else if body := r.document(bytes.TrimPrefix(data, []byte("\ufeff"))); body != nil {
 		r.value("", body, reflect.ValueOf(c).Elem())
 	}
 	// Rules about values that could not even be read would only repeat themselves.
@@ -91,7 +94,10 @@ func (r *reader) files(path string, section reflect.Value, fields map[string]int
 			continue
 		}
 		target := section.Field(j)
-		if target.Type() == secretType {
+		switch _, foreign := notUTF8([]byte(text)); {
+		case foreign && target.Type() != secretType:
+			r.at(at, "the file %s is not UTF-8: save it in that encoding", r.show(at, given))
+		case target.Type() == secretType:
 			text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 		}
 		if text == "" {
@@ -99,6 +105,23 @@ func (r *reader) files(path string, section reflect.Value, fields map[string]int
 		}
 		target.SetString(text)
 	}
+}
+
+// notUTF8 answers where a text stops being UTF-8, if it does. Editors on Windows save
+// other encodings, whose letters would reach everybody's mail as something else.
+func notUTF8(data []byte) (place, bool) {
+	at := place{1, 1}
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 {
+			return at, true
+		}
+		if at.column++; r == '\n' {
+			at = place{at.line + 1, 1}
+		}
+		data = data[size:]
+	}
+	return place{}, false
 }
 
 // absolute resolves a path against the folder of the configuration file.

@@ -19,6 +19,7 @@ func TestProblems(t *testing.T) {
 		// The form of the file.
 		{"no yaml", top, "a: [\n" + top, "c.yaml:1:4: this is no YAML: sequence end token ']' not found (check the indentation; put a value in quotes that begins with { or *, or holds \": \")"},
 		{"tab", top, "\tledger: x\n" + top, "c.yaml:1:7: this is no YAML: tab character cannot use as a map key directly (indent with blanks, not with tabs)"},
+		{"not UTF-8", "subject: Hello", "subject: Sch\xf6n", "c.yaml:10:19: the file is not UTF-8: save it in that encoding, or people read signs for letters in their mail"},
 		{"two documents", top, "ledger: sqlite:a\n---\n" + top, "c.yaml:3:5: expected one YAML document, found a second one, remove the line ---"},
 		{"unknown key", top, "legder: sqlite:x\n" + top, "c.yaml:1:1: legder is no known key, did you mean ledger?"},
 		{"unknown key, nothing near", top, "colour: red\n" + top, "c.yaml:1:1: colour is no known key, expected one of alerts, api, google, instances, jobs, ledger, ledger_file, run_memory, smtp"},
@@ -48,6 +49,7 @@ func TestProblems(t *testing.T) {
 		{"variable of another type", smtp, "  port: ${SECRET}\n  host:", `c.yaml:2:9: smtp.port: expected a whole number, found "${SECRET}"`},
 		// Files.
 		{"secret twice", smtp, "  username: u\n  password: a\n  password_file: b\n  host:", "c.yaml:4:18: smtp.password_file: expected either password or password_file, found both, remove one"},
+		{"port in the host", "host: smtp.example.com", "host: smtp.example.com:587", `c.yaml:2:9: smtp.host: expected a name alone, found "smtp.example.com:587": write port: 587`},
 		{"no such file", smtp, "  username: u\n  password_file: none\n  host:", `c.yaml:3:18: smtp.password_file: the file "none" cannot be read: no such file or directory`},
 		{"file is a folder", smtp, "  ca_file: .\n  host:", `c.yaml:2:12: smtp.ca_file: the file "DIR" cannot be read: it is a folder`},
 		{"credentials", top, "google: {credentials_file: none.json}\n" + top, `c.yaml:1:28: google.credentials_file: the file "DIR/none.json" cannot be read: no such file or directory`},

@@ -121,6 +121,12 @@ func TestTemplateFilesAreNamedInErrors(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 	path = write(t, map[string]string{
+		"sheetclaim.yaml": strings.Replace(minimal, "text: Hello", "html_file: review.html", 1), "review.html": "<p>Gr\xfc\xdfe",
+	})
+	if _, err := job.Load(path, environment()); err == nil || !strings.Contains(err.Error(), `the file "review.html" is not UTF-8: save it in that encoding`) {
+		t.Errorf("error = %v", err)
+	}
+	path = write(t, map[string]string{
 		"sheetclaim.yaml": strings.Replace(minimal, "text: Hello", "html_file: review.html", 1), "review.html": "\ufeff<p>\n{{Fist name}}",
 	})
 	c, err := job.Load(path, environment())

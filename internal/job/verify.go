@@ -124,6 +124,8 @@ func (r *reader) smtp(c *Config) {
 	r.present("smtp.host", s.Host)
 	if strings.ContainsAny(s.Host, " \t\r\n/@") {
 		r.at("smtp.host", "expected the name of the mail server, found %s", r.show("smtp.host", s.Host))
+	} else if _, port, err := net.SplitHostPort(s.Host); err == nil {
+		r.at("smtp.host", "expected a name alone, found %s: write port: %s", r.show("smtp.host", s.Host), port)
 	}
 	if _, ok := smtpPorts[s.TLS]; !ok {
 		r.at("smtp.tls", "expected starttls, implicit or none, found %s", r.show("smtp.tls", string(s.TLS)))
