@@ -207,24 +207,34 @@ func TestThreeRejectionsInARow(t *testing.T) {
 	})
 }
 
-func TestGaveUpAfterThreeAttempts(t *testing.T) {
+// Attempts outlast a restart and are counted across instances.
+func TestOP05GaveUpAfterThreeAttempts(t *testing.T) {
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "451 4.2.0 later"}}}
 	inWorldWith(t, dueRows(1), sheetsemu.Options{}, so, func(w *world) {
+		run := func(instance, id, want string) (d claim.Document) {
+			in := w.install(instance, "one", nil)
+			defer in.close()
+			d = in.run(id)
+			if got := w.status("k1"); !strings.HasPrefix(got, want) {
+				t.Errorf("status after run %s: %q, want %q", id, got, want)
+			}
+			if n := in.alerts()[claim.AlertGaveUp]; (n == 1) != strings.HasPrefix(want, "gave up") {
+				t.Errorf("%d alerts after run %s", n, id)
+			}
+			time.Sleep(16 * time.Minute)
+			return d
+		}
+		run("one", "1", "failed 1/3: 451 4.2.0 later")
+		run("two", "2", "failed 2/3: 451 4.2.0 later")
+		run("one again", "3", "gave up 3/3: 451 4.2.0 later")
+		wantRun(t, run("two", "4", "gave up 3/3: 451 4.2.0 later"), claim.RunNothingDue, 0)
+		w.sink.SetRules()
+		w.wantSent()
 		w.alone(nil, func(in *install) {
-			for _, want := range []string{"failed 1/3: ", "failed 2/3: ", "gave up 3/3: ", "gave up 3/3: "} {
-				in.run(want)
-				if got := w.status("k1"); !strings.HasPrefix(got, want) {
-					t.Errorf("status: %q, want %q", got, want)
-				}
-				time.Sleep(16 * time.Minute)
-			}
-			if in.alerts()[claim.AlertGaveUp] != 1 {
-				t.Errorf("alerts: %v", in.alerts())
-			}
-			w.sink.SetRules()
 			w.emu.Edit(spreadsheet, func(b *sheetsemu.Book) { b.Tab(tabTitle).Set("D2", "resend") })
 			wantRun(t, in.run("again"), claim.RunSent, 1)
 		})
+		w.wantSent(guests(1)...)
 	})
 }
 
