@@ -1,29 +1,60 @@
 package sheetsemu
 
 import (
+	"bufio"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // LoadCSV puts a CSV file into a new tab of a spreadsheet, which is made when
 // it does not exist. Cells are taken as typed, as Google's import does: 007
 // becomes the number 7 and +39055 loses its sign; 'text keeps what follows the
-// apostrophe. The tab has at least 1000 x 26 cells.
+// apostrophe. An empty line is an empty row, and a byte order mark is no text. The
+// tab has at least 1000 x 26 cells.
 func (e *Emulator) LoadCSV(id, tabTitle string, r io.Reader) error {
-	in := csv.NewReader(r)
-	in.FieldsPerRecord = -1
-	records, err := in.ReadAll()
+	rows, err := readCSV(r)
 	if err != nil {
 		return fmt.Errorf("csv for tab %q: %w", tabTitle, err)
 	}
-	rows := make([][]any, len(records))
-	for i, rec := range records {
-		for _, text := range rec {
-			rows[i] = append(rows[i], text)
+	return e.Put(id, tabTitle, rows)
+}
+
+// readCSV reads rows. encoding/csv leaves out empty lines: the lines on which records
+// begin tell of them.
+func readCSV(r io.Reader) ([][]any, error) {
+	text := bufio.NewReader(r)
+	if mark, _, err := text.ReadRune(); err == nil && mark != '\ufeff' {
+		if err := text.UnreadRune(); err != nil {
+			return nil, err
 		}
 	}
-	return e.Put(id, tabTitle, rows)
+	in := csv.NewReader(text)
+	in.FieldsPerRecord = -1
+	var rows [][]any
+	for next := 1; ; { // the line on which the next record begins if none is empty
+		rec, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, _ := in.FieldPos(0)
+		for range line - next {
+			rows = append(rows, nil)
+		}
+		var row []any
+		for _, cell := range rec {
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+		last := len(rec) - 1
+		line, _ = in.FieldPos(last)
+		next = line + strings.Count(rec[last], "\n") + 1
+	}
 }
 
 // Put puts values into a new tab of a spreadsheet, which is made when it does

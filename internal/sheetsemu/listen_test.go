@@ -112,6 +112,13 @@ func TestCSV(t *testing.T) {
 	if err := emu.LoadCSV("S1", "Second", strings.NewReader("a\n")); err == nil {
 		t.Error("a second tab of the same title was taken")
 	}
+	if err := emu.LoadCSV("S1", "Marked", strings.NewReader("\ufeffkey,x\r\n\r\n\"p\r\n\r\nq\",r\r\n\n\nend\n\n")); err != nil {
+		t.Fatal(err)
+	}
+	third := emu.Snapshot("S1").Tabs[2].Cells
+	if third["A1"].Shown != "key" || third["A3"].Shown != "p\n\nq" || third["B3"].Shown != "r" || third["A6"].Shown != "end" {
+		t.Errorf("empty lines and a byte order mark: %+v", third)
+	}
 	var out bytes.Buffer
 	if err := emu.WriteCSV("S1", "First", &out); err != nil {
 		t.Fatal(err)
