@@ -288,7 +288,7 @@ func (p *pass) report(ctx context.Context, faults []fault) {
 			rows[i] = AlertRow{Row: f.row, Key: f.key, Detail: f.text}
 		}
 		rs = append(rs, Report{Once: "row_fault " + where, Text: alertText(rows), Alert: p.alert(AlertRowFault, "row_fault", rows,
-			fmt.Sprintf("%d due rows cannot be mailed as they are", len(rows)), "these rows were left alone; the others are not affected",
+			fmt.Sprintf("due rows that cannot be mailed as they are: %d", len(rows)), "these rows were left alone; the others are not affected",
 			"mend the rows named here; the next run takes them up")})
 	}
 	for _, d := range p.doc.Doubts {

@@ -234,7 +234,7 @@ func (p *pass) alertsFor(h *held) []Alert {
 		return []Alert{p.alert(AlertGaveUp, "gave_up", rows, "the mail server refused the message again: "+h.Reason,
 			fmt.Sprintf("the row is marked gave up after %d attempts", h.Attempts), "find out why, then type resend into the status cell")}
 	case Unknown:
-		return []Alert{p.alert(AlertUnknown, string(SMTPReplyLost), rows, "the mail server's answer was lost: "+h.Reason+"; Message-ID "+h.MessageID,
+		return []Alert{p.alert(AlertUnknown, string(SMTPReplyLost), rows, h.Reason+"; Message-ID "+h.MessageID,
 			"the row is marked unknown and never sent again by itself", SMTPReplyLost.Advice())}
 	case Sent, Failed, Taken, Released, Skipped, Would:
 	}
