@@ -2,10 +2,8 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,45 +55,6 @@ func answerClaims(c echo.Context, run Run, rows []claim.Handed, p patience) erro
 	return write(c, statusOf(doc.Outcome), echo.MIMEApplicationJSON, view)
 }
 
-// receiptRequest is the body of POST /v1/claims/settle.
-type receiptRequest struct {
-	Job, RunID, Key *string // nil: left out
-	Outcome, Reason string
-}
-
-// set takes one member of the body.
-func (r *receiptRequest) set(name string, value json.RawMessage) error {
-	switch name {
-	case "job":
-		return take(name, value, "a text", &r.Job)
-	case "run_id":
-		return takeName(name, value, &r.RunID)
-	case "key":
-		return takeName(name, value, &r.Key)
-	case "outcome":
-		return take(name, value, "a text", &r.Outcome)
-	case "reason":
-		return take(name, value, "a text", &r.Reason)
-	}
-	return refuse(codeFieldUnknown, "a settlement of a claimed row has no %s: it may have job, run_id, key, outcome, reason", brief(name)).at(name)
-}
-
-// check refuses a receipt that lacks what it needs.
-func (r *receiptRequest) check() error {
-	words := []string{string(claim.Sent), string(claim.Failed), string(claim.Unknown), string(claim.Released)}
-	switch {
-	case r.RunID == nil:
-		return refuse(codeFieldRequired, "expected the run_id under which the row was claimed, found none").at("run_id")
-	case r.Key == nil || strings.TrimSpace(*r.Key) == "":
-		return refuse(codeFieldRequired, "expected the key of a claimed row as key, found none: take it from the answer of POST /v1/claims").at("key")
-	case r.Outcome == "":
-		return refuse(codeFieldRequired, "expected sent, failed, unknown or released as outcome, found none").at("outcome").allow(words)
-	case !slices.Contains(words, r.Outcome):
-		return refuse(codeFieldInvalid, "expected sent, failed, unknown or released as outcome, found %s", brief(r.Outcome)).at("outcome").allow(words)
-	}
-	return nil
-}
-
 // receiptView is the answer to a receipt: the row as it now is.
 type receiptView struct {
 	Job     string        `json:"job"`
@@ -111,23 +70,17 @@ type receiptView struct {
 
 // postClaimSettle takes a caller's word on a row that it was handed.
 func (s *Server) postClaimSettle(c echo.Context) error {
-	body, err := readBody(c)
+	req := &wordRequest{
+		allowed:  []string{"job", "run_id", "key", "outcome", "reason"},
+		outcomes: []string{string(claim.Sent), string(claim.Failed), string(claim.Unknown), string(claim.Released)},
+		of:       "a claimed row", from: "the answer of POST /v1/claims",
+	}
+	job, err := req.read(c)
 	if err != nil {
-		return err
-	}
-	req := &receiptRequest{}
-	if err := parseObject(body, req.set); err != nil {
-		return err
-	}
-	call := callOf(c)
-	job, err := jobOf(call.caller, req.Job)
-	if err != nil {
-		return err
-	}
-	if err := req.check(); err != nil {
 		return err
 	}
 	receipt := claim.Receipt{Job: job.Name, RunID: *req.RunID, Key: strings.TrimSpace(*req.Key), Outcome: claim.Outcome(req.Outcome), Reason: req.Reason}
+	call := callOf(c)
 	call.job, call.run = receipt.Job, receipt.RunID
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), s.cfg.MaxWait)
 	defer cancel() // a caller that hangs up has settled it all the same

@@ -2,11 +2,9 @@ package api
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -92,45 +90,6 @@ func (s *Server) getMessages(c echo.Context) error {
 	return write(c, http.StatusOK, echo.MIMEApplicationJSON, list)
 }
 
-// settleRequest is the body of POST /v1/messages/settle.
-type settleRequest struct {
-	Job, Key                  *string // nil: left out
-	Spreadsheet, Outcome, Why string
-}
-
-// set takes one member of the body.
-func (r *settleRequest) set(name string, value json.RawMessage) error {
-	switch name {
-	case "job":
-		return take(name, value, "a text", &r.Job)
-	case "key":
-		return takeName(name, value, &r.Key)
-	case "spreadsheet":
-		return take(name, value, "a text", &r.Spreadsheet)
-	case "outcome":
-		return take(name, value, "a text", &r.Outcome)
-	case "why":
-		return take(name, value, "a text", &r.Why)
-	}
-	return refuse(codeFieldUnknown, "a settlement has no %s: it may have job, key, spreadsheet, outcome, why", brief(name)).at(name)
-}
-
-// check refuses a settlement that lacks what it needs.
-func (r *settleRequest) check() error {
-	words := []string{string(claim.WordSent), string(claim.WordResend)}
-	switch {
-	case r.Key == nil || strings.TrimSpace(*r.Key) == "":
-		return refuse(codeFieldRequired, "expected the key of a message as key, found none: take it from GET /v1/messages").at("key")
-	case r.Outcome == "":
-		return refuse(codeFieldRequired, "expected sent or resend as outcome, found none: say which of them is true").at("outcome").allow(words)
-	case !slices.Contains(words, r.Outcome):
-		return refuse(codeFieldInvalid, "expected sent or resend as outcome, found %s: say which of them is true", brief(r.Outcome)).at("outcome").allow(words)
-	case strings.TrimSpace(r.Why) == "":
-		return refuse(codeFieldRequired, "expected a reason as why, found none: %s", claim.ErrNoReason).at("why")
-	}
-	return nil
-}
-
 // settledView is the answer to a settlement.
 type settledView struct {
 	Settled bool   `json:"settled"`
@@ -142,22 +101,16 @@ type settledView struct {
 
 // postSettle takes a person's word on a message that waits.
 func (s *Server) postSettle(c echo.Context) error {
-	body, err := readBody(c)
-	if err != nil {
-		return err
+	req := &wordRequest{
+		allowed:  []string{"job", "key", "spreadsheet", "outcome", "why"},
+		outcomes: []string{string(claim.WordSent), string(claim.WordResend)},
+		of:       "a message", from: "GET /v1/messages",
 	}
-	req := &settleRequest{}
-	if err := parseObject(body, req.set); err != nil {
+	job, err := req.read(c)
+	if err != nil {
 		return err
 	}
 	who := callOf(c).caller
-	job, err := jobOf(who, req.Job)
-	if err != nil {
-		return err
-	}
-	if err := req.check(); err != nil {
-		return err
-	}
 	word := claim.Settlement{
 		Book: claim.Book{Job: job.Name, Spreadsheet: req.Spreadsheet}, Key: *req.Key, Word: claim.Word(req.Outcome),
 		Who: cmp.Or(who.name, "api"), Why: req.Why,
