@@ -71,6 +71,13 @@ func TestClaimOnlyOverHTTP(t *testing.T) {
 	if n := len(s.sink.Messages()); n != 0 {
 		t.Errorf("sheetclaim sent %d messages itself", n)
 	}
+	v.must(http.StatusOK, "POST", "/v1/claims/settle", `{"run_id": "4711", "key": "k1", "outcome": "sent"}`) // said before, counted once
+	figures := s.scrape(v.url)
+	for outcome, n := range map[string]float64{"sent": 5, "failed": 1} {
+		if got := figures.values[`sheetclaim_rows_total{job_name="test",outcome="`+outcome+`"}`]; got != n {
+			t.Errorf("the figures count %v rows as %s, want %v", got, outcome, n)
+		}
+	}
 }
 
 // A configuration whose jobs are all claim_only needs no smtp section: each command

@@ -144,7 +144,7 @@ func (m *Main) newService(p *parts, client *sheets.Client, jobs map[string]*clai
 	s := &claim.Service{
 		Jobs: jobs, Ledger: p.ledger, Runs: p.ledger, Instance: randomText(12), Memory: p.cfg.RunMemory,
 		Now: m.Now, Wait: wait, Log: m.log, Callbacks: p.ledger,
-		Ended: func() { p.alerts.Kick(); p.callbacks.Kick() },
+		Ended: func() { p.alerts.Kick(); p.callbacks.Kick() }, Settled: p.metrics.Settled,
 		Worker: func() *claim.Worker {
 			sheet, calls := client.Counting()
 			return &claim.Worker{

@@ -139,7 +139,11 @@ func (s *Service) settleHanded(ctx context.Context, job *Job, run RunRef, m Mess
 	case !moved[0]:
 		return was, errOvertaken
 	}
-	s.Log.Info("row", "job", job.Name, "run", run.ID, "key", m.Key, "outcome", cmp.Or(m.Outcome, Released), "late", late)
+	outcome := cmp.Or(m.Outcome, Released)
+	s.Log.Info("row", "job", job.Name, "run", run.ID, "key", m.Key, "outcome", outcome, "late", late)
+	if s.Settled != nil {
+		s.Settled(job.Name, outcome)
+	}
 	return m, nil
 }
 

@@ -24,6 +24,8 @@ type Service struct {
 	Wait     func(ctx context.Context, d time.Duration) error
 	Log      *slog.Logger
 	Ended    func() // called when there may be alerts or callbacks to deliver; nil: nobody
+	// Settled is told what a caller said of a row that it was handed; nil: nobody counts.
+	Settled func(job string, o Outcome)
 	// Callbacks keeps whom to tell of the ends of runs; nil: nobody can ask for that.
 	Callbacks Callbacks
 

@@ -61,7 +61,7 @@ func New(cfg Config) *Metrics {
 			Name: "sheetclaim_runs_total", Help: "Runs that ended, by outcome.",
 		}, []string{"job_name", "outcome"}),
 		rows: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "sheetclaim_rows_total", Help: "Rows that runs reported, by outcome; a row that is skipped counts in every run.",
+			Name: "sheetclaim_rows_total", Help: "Rows that runs reported or callers settled, by outcome; a row that is skipped counts in every run.",
 		}, []string{"job_name", "outcome"}),
 		doubts: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "sheetclaim_doubts_total", Help: "Doubts that runs reported, by kind; one that stays counts in every run.",
@@ -154,6 +154,11 @@ func (m *Metrics) Run(ctx context.Context, r claim.RunRef) (context.Context, fun
 			m.saw(r.Job, d)
 		}
 	}
+}
+
+// Settled is told of a row that was handed out and that its caller has settled.
+func (m *Metrics) Settled(job string, o claim.Outcome) {
+	m.rows.WithLabelValues(job, string(o)).Inc()
 }
 
 // saw keeps what a run saw of its sheet.
