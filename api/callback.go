@@ -10,23 +10,36 @@ import (
 // longestCallback bounds the address of a callback, in bytes.
 const longestCallback = 2000
 
-// callback checks where the end of a run is to be told; "" for nowhere. Only the
-// hosts that the configuration names are called: a caller must not be able to make
-// the service speak to others (server-side request forgery).
+// callback checks where the end of a run is to be told; "" for nowhere.
 func (s *Server) callback(address *string) (string, error) {
 	if address == nil {
 		return "", nil
 	}
-	u, err := url.Parse(*address)
+	return checkCallback(*address, s.cfg.CallbackHosts)
+}
+
+// CallbackAllowed reports whether an address may be called back where these hosts are
+// allowed, as it must be at each try: the configuration may have changed since the
+// request.
+func CallbackAllowed(address string, hosts []string) bool {
+	_, err := checkCallback(address, hosts)
+	return err == nil
+}
+
+// checkCallback answers the address as it is kept. Only the hosts that the configuration
+// names are called: a caller must not be able to make the service speak to others
+// (server-side request forgery).
+func checkCallback(address string, hosts []string) (string, error) {
+	u, err := url.Parse(address)
 	switch {
-	case len(s.cfg.CallbackHosts) == 0:
+	case len(hosts) == 0:
 		return "", refuseCallback("this service calls nobody back: leave callback_url out, or let its owner set api.callback_hosts")
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || len(*address) > longestCallback:
-		return "", refuseCallback("expected an address such as https://host/path, of at most %d bytes, found %s", longestCallback, brief(*address))
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || len(address) > longestCallback:
+		return "", refuseCallback("expected an address such as https://host/path, of at most %d bytes, found %s", longestCallback, brief(address))
 	case u.User != nil:
 		return "", refuseCallback("expected an address without a name and a password: it would be kept in the ledger; the receiver can check the signature")
-	case !slices.ContainsFunc(s.cfg.CallbackHosts, func(allowed string) bool { return isHost(u, allowed) }):
-		return "", refuseCallback("callbacks may not go to %s: use an allowed host, or let the owner add it to api.callback_hosts", brief(u.Host)).allow(s.cfg.CallbackHosts)
+	case !slices.ContainsFunc(hosts, func(allowed string) bool { return isHost(u, allowed) }):
+		return "", refuseCallback("callbacks may not go to %s: use an allowed host, or let the owner add it to api.callback_hosts", brief(u.Host)).allow(hosts)
 	case u.Scheme == "http" && !isPrivate(u.Hostname()):
 		return "", refuseCallback("expected https: a run document holds addresses, and %s may be on the public internet", brief(u.Host))
 	}

@@ -134,6 +134,32 @@ func TestCallbackAfterRestart(t *testing.T) {
 	}
 }
 
+// A host that the configuration does not name any more is not called.
+func TestCallbackToAHostThatWasTakenOut(t *testing.T) {
+	t.Parallel()
+	s, c, other := newStage(t, dueRows(1)), newCallbacks(t), newCallbacks(t)
+	config := s.secured()
+	s.withCallbacks(config, c)
+	c.setDown(true)
+	v := s.serve(config)
+	v.must(http.StatusOK, "POST", "/v1/runs", fmt.Sprintf(`{"run_id": "1", "callback_url": "%s/x"}`, c.URL))
+	c.wait(t, "/x", 1)
+	v.end()
+	c.setDown(false)
+	before := len(c.wait(t, "/x", 1))
+	s.edit(config, strings.TrimPrefix(c.URL, "http://"), strings.TrimPrefix(other.URL, "http://"))
+	v = s.serveAt(config, func() time.Time { return time.Now().Add(time.Minute) }) // when the next try is due
+	v.must(http.StatusOK, "POST", "/v1/runs", fmt.Sprintf(`{"run_id": "2", "callback_url": "%s/y"}`, other.URL))
+	other.wait(t, "/y", 1)
+	v.end()
+	if n := len(c.wait(t, "/x", 1)); n != before {
+		t.Errorf("called %d times more", n-before)
+	}
+	if said := v.program.err.String(); !strings.Contains(said, "api.callback_hosts does not name its host any more") {
+		t.Errorf("the log does not say why: %s", said)
+	}
+}
+
 // AP07: the service works behind a proxy that takes a prefix off the path.
 func TestAP07BehindAProxyUnderAPrefix(t *testing.T) {
 	t.Parallel()

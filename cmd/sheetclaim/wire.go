@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/sheetclaim/sheetclaim/api"
 	"github.com/sheetclaim/sheetclaim/internal/alert"
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/job"
@@ -114,6 +115,7 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 	p.callbacks = &alert.Caller{
 		Book: p.ledger, Report: p.ledger.Report, Secret: cfg.API.CallbackSecret.Reveal(),
 		Client: alert.NewPoster(http.DefaultTransport), Now: m.Now, Wait: wait, Log: m.log,
+		Allowed: func(address string) bool { return api.CallbackAllowed(address, cfg.API.CallbackHosts) },
 	}
 	if client == nil {
 		if client, err = m.newClient(ctx, cfg, p.observers); err != nil {

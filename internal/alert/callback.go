@@ -32,10 +32,13 @@ type Caller struct {
 	Book   claim.Callbacks
 	Report func(ctx context.Context, run claim.RunRef, rs []claim.Report) error
 	Secret string
-	Client *http.Client // of NewPoster
-	Now    func() time.Time
-	Wait   func(ctx context.Context, d time.Duration) error
-	Log    *slog.Logger
+	// Allowed says whether an address may be called now. It was allowed when the wish was
+	// kept, by the configuration of that time.
+	Allowed func(address string) bool
+	Client  *http.Client // of NewPoster
+	Now     func() time.Time
+	Wait    func(ctx context.Context, d time.Duration) error
+	Log     *slog.Logger
 
 	once  sync.Once
 	awake chan struct{} // holds one: look now
@@ -94,7 +97,10 @@ func (c *Caller) try(ctx context.Context, b claim.Callback) error {
 	if err != nil {
 		return err
 	}
-	problem := post(ctx, c.Client, b.URL, c.Secret, c.Now(), body)
+	problem := errNotAllowed
+	if c.Allowed(b.URL) {
+		problem = post(ctx, c.Client, b.URL, c.Secret, c.Now(), body)
+	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()
 	now = c.Now()
@@ -115,6 +121,10 @@ func (c *Caller) try(ctx context.Context, b claim.Callback) error {
 	}
 	return c.Book.EndCallback(end, b, problem.Error(), now)
 }
+
+// errNotAllowed is a failed try like any other: another process of the ledger may have
+// another configuration, and a host can be allowed again.
+var errNotAllowed = errors.New("api.callback_hosts does not name its host any more")
 
 // givenUp is the alert about a caller that was not told.
 func givenUp(b claim.Callback, problem error) claim.Alert {

@@ -50,6 +50,12 @@ func (r *receiver) RoundTrip(req *http.Request) (*http.Response, error) {
 // ledger, for so long, and answers what became of it.
 func called(t *testing.T, n int, r *receiver, long time.Duration) (alerts []claim.QueuedAlert, open []claim.Callback) {
 	t.Helper()
+	return calledIf(t, func(string) bool { return true }, n, r, long)
+}
+
+// calledIf is called where not all addresses are allowed.
+func calledIf(t *testing.T, allowed func(string) bool, n int, r *receiver, long time.Duration) (alerts []claim.QueuedAlert, open []claim.Callback) {
+	t.Helper()
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "l.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +78,7 @@ func called(t *testing.T, n int, r *receiver, long time.Duration) (alerts []clai
 		var all sync.WaitGroup
 		for range n {
 			c := &alert.Caller{
-				Book: book, Report: book.Report, Secret: "hush", Client: alert.NewPoster(r), Now: time.Now,
+				Book: book, Report: book.Report, Secret: "hush", Allowed: allowed, Client: alert.NewPoster(r), Now: time.Now,
 				Log: slog.New(slog.NewTextHandler(&log, nil)),
 				Wait: func(ctx context.Context, d time.Duration) error {
 					select {
@@ -100,6 +106,25 @@ func called(t *testing.T, n int, r *receiver, long time.Duration) (alerts []clai
 		}
 	})
 	return alerts, open
+}
+
+// A host that was taken out of the configuration is not called any more, and called
+// again when it is back within the hour.
+func TestCallbackIsAllowedAtEachTry(t *testing.T) {
+	r := &receiver{answer: func(int) int { return 204 }}
+	asked := 0
+	alerts, open := calledIf(t, func(address string) bool {
+		asked++
+		return address == "https://n8n.internal/x?secret=s" && asked > 3
+	}, 1, r, time.Hour)
+	if asked != 4 || len(r.calls) != 1 || len(alerts) != 0 || len(open) != 0 {
+		t.Errorf("asked %d times, %d calls, alerts %v, open %v", asked, len(r.calls), alerts, open)
+	}
+	r = &receiver{answer: func(int) int { return 204 }}
+	alerts, open = calledIf(t, func(string) bool { return false }, 1, r, 2*time.Hour)
+	if len(r.calls) != 0 || len(open) != 0 || len(alerts) != 1 || !strings.Contains(alerts[0].Seen, "api.callback_hosts") {
+		t.Errorf("%d calls, alerts %v, open %v", len(r.calls), alerts, open)
+	}
 }
 
 func TestCallbackIsTriedUntilItIsTaken(t *testing.T) {
