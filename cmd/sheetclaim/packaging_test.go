@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,6 +102,45 @@ func TestDockerfile(t *testing.T) {
 	goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readRoot(t, "go.mod"))[1]
 	if !strings.Contains(text, "golang:"+goVersion+" ") {
 		t.Errorf("the Dockerfile does not build with Go %s, which go.mod asks for", goVersion)
+	}
+}
+
+// A release archive holds what its documentation links to.
+func TestArchiveHoldsWhatIsLinked(t *testing.T) {
+	t.Parallel()
+	var held []string
+	for _, m := range regexp.MustCompile(`(?m)^cp (?:-r )?(.*) "\$shared/"$`).FindAllStringSubmatch(readRoot(t, "scripts/dist"), -1) {
+		held = append(held, strings.Fields(m[1])...)
+	}
+	link := regexp.MustCompile(`\]\(([^)#:]+)[)#]`)
+	links := 0
+	for _, path := range held {
+		err := filepath.WalkDir(filepath.Join(root, path), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(file) != ".md" {
+				return err
+			}
+			text := readRoot(t, strings.TrimPrefix(file, root))
+			for _, m := range link.FindAllStringSubmatch(text, -1) {
+				links++
+				target, err := filepath.Rel(root, filepath.Join(filepath.Dir(file), m[1]))
+				if err != nil {
+					return err
+				}
+				if !slices.ContainsFunc(held, func(h string) bool { return target == h || strings.HasPrefix(target, h+"/") }) {
+					t.Errorf("%s links to %s, which the archive does not hold", file, target)
+				}
+				if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if links < 10 {
+		t.Errorf("%d links were looked at", links)
 	}
 }
 
