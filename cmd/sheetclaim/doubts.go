@@ -141,11 +141,7 @@ saw. Who said it and why are kept in the ledger.`
 // Run takes a person's word. Only after --sent, and after that word is in the ledger,
 // is anything but the ledger opened.
 func (c *settleCmd) Run(ctx context.Context, m *Main, opts *cli) error {
-	cfg, err := m.load(opts.Config)
-	if err != nil {
-		return err
-	}
-	name, err := theJob(cfg, c.Job)
+	cfg, name, err := m.loadJob(opts.Config, c.Job)
 	if err != nil {
 		return err
 	}

@@ -32,11 +32,7 @@ stopped; 2 for failed, a usage or configuration error, or when nothing could be 
 
 // Run carries out one run and waits for its end.
 func (c *runCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
-	cfg, err := m.load(opts.Config)
-	if err != nil {
-		return err
-	}
-	name, err := theJob(cfg, c.Job)
+	cfg, name, err := m.loadJob(opts.Config, c.Job)
 	if err != nil {
 		return err
 	}
@@ -78,6 +74,16 @@ func (c *runCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
 		return err
 	}
 	return runStatus(doc.Outcome)
+}
+
+// loadJob reads the configuration and finds the job that is meant.
+func (m *Main) loadJob(config, name string) (*job.Config, string, error) {
+	cfg, err := m.load(config)
+	if err != nil {
+		return nil, "", err
+	}
+	name, err = theJob(cfg, name)
+	return cfg, name, err
 }
 
 // theJob finds the job that is meant.

@@ -86,14 +86,19 @@ func TestNext(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
-			for _, tick := range ticks {
-				got = append(got, tick.Format(time.RFC3339))
-			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("got  %v\nwant %v", got, tt.want)
-			}
+			wantTicks(t, ticks, tt.want)
 		})
+	}
+}
+
+func wantTicks(t *testing.T, ticks []time.Time, want []string) {
+	t.Helper()
+	var got []string
+	for _, tick := range ticks {
+		got = append(got, tick.Format(time.RFC3339))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }
 
@@ -205,13 +210,7 @@ func TestMissed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
-			for _, tick := range ticks {
-				got = append(got, tick.Format(time.RFC3339))
-			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("got  %v\nwant %v", got, tt.want)
-			}
+			wantTicks(t, ticks, tt.want)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/smtp"
@@ -138,16 +139,7 @@ func TestWithNetSMTP(t *testing.T) {
 	if err := c.Auth(smtp.PlainAuth("", "alice", "secret", "127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Mail("a@x.test"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Rcpt("b@y.test"); err != nil {
-		t.Fatal(err)
-	}
-	w, err := c.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := data(t, c)
 	fmt.Fprint(w, "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=b\n\n"+
 		"--b\nContent-Transfer-Encoding: base64\n\nSGVs\nbG8=\n--b\nContent-Type: text/html\n"+
 		"Content-Transfer-Encoding: quoted-printable\n\n<p>H=C3=A9=\nllo</p>\n--b--\n")
@@ -289,16 +281,7 @@ func TestOnMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Mail("a@x.test"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Rcpt("b@y.test"); err != nil {
-		t.Fatal(err)
-	}
-	w, err := c.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := data(t, c)
 	_, _ = io.WriteString(w, "Subject: x\n\n.\n")
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -306,4 +289,17 @@ func TestOnMessage(t *testing.T) {
 	if m := <-got; m.ID != "Q1" || string(m.Data) != "Subject: x\r\n\r\n.\r\n" {
 		t.Errorf("%+v: %q", m, m.Data)
 	}
+}
+
+// data begins a message and answers where its text goes.
+func data(t *testing.T, c *smtp.Client) io.WriteCloser {
+	t.Helper()
+	if err := errors.Join(c.Mail("a@x.test"), c.Rcpt("b@y.test")); err != nil {
+		t.Fatal(err)
+	}
+	w, err := c.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
