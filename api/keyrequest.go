@@ -55,7 +55,8 @@ func (r *keyRequest) setKey(value json.RawMessage) error {
 	return take("key", value, "a text", &r.Key)
 }
 
-// setLease takes a duration as Go writes it, or a whole number of seconds.
+// setLease takes a duration as Go writes it, whole days as in 2d, or a whole number of
+// seconds.
 func (r *keyRequest) setLease(value json.RawMessage) error {
 	const most = 366 * 24 * 3600 // seconds; more is refused in any form
 	var text string
@@ -65,7 +66,12 @@ func (r *keyRequest) setLease(value json.RawMessage) error {
 		r.Lease = time.Duration(n) * time.Second
 		return nil
 	case err != nil && json.Unmarshal(value, &text) == nil:
-		if r.Lease, err = time.ParseDuration(text); err == nil && r.Lease > 0 {
+		if number, ok := strings.CutSuffix(text, "d"); ok {
+			if n, err = strconv.Atoi(number); err == nil && n > 0 && n <= most/(24*3600) {
+				r.Lease = time.Duration(n) * 24 * time.Hour
+				return nil
+			}
+		} else if r.Lease, err = time.ParseDuration(text); err == nil && r.Lease > 0 {
 			return nil
 		}
 	}

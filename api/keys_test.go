@@ -108,6 +108,9 @@ func TestKeys(t *testing.T) {
 		t.Errorf("shown: %+v", k)
 	}
 
+	if k := asked(t, s, "claim", `{"key": "in days", "lease": "2d"}`); k.LeaseUntil != "2026-12-02T12:00:00Z" {
+		t.Errorf("a lease in days: %+v", k)
+	}
 	number := asked(t, s, "claim", `{"key": 4711, "lease": 60}`)
 	if number.Key != "4711" || number.LeaseUntil != "2026-11-30T12:01:00Z" || number.Owner != "api" {
 		t.Errorf("a number: %+v", number)
@@ -246,6 +249,7 @@ func TestLG05KeysThatAreRefused(t *testing.T) {
 		{"claim", `{"key": "k", "lease": "-1s"}`, "field_invalid", "lease"},
 		{"claim", `{"key": "k", "lease": "soon"}`, "field_invalid", "lease"},
 		{"claim", `{"key": "k", "lease": "10000h"}`, "field_invalid", "lease"},
+		{"claim", `{"key": "k", "lease": "367d"}`, "field_invalid", "lease"},
 		{"claim", `{"key": "k", "lease": 99999999999999999999}`, "field_invalid", "lease"},
 		{"claim", `{"key": "k", "takeover": "maybe"}`, "field_invalid", "takeover"},
 		{"claim", `{"key": "k", "request_id": 5}`, "field_invalid", "request_id"},
