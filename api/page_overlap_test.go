@@ -92,7 +92,7 @@ func TestPageOverlapIsBounded(t *testing.T) {
 		return h
 	})))
 	page := v.want(200, "/overlap", "200 older runs are not drawn", `height="132"`)
-	if n := strings.Count(page, `height="12"`); n != 800 {
+	if n := strings.Count(page, `height="12"></rect></a>`); n != 800 {
 		t.Errorf("%d bars are drawn", n)
 	}
 }

@@ -35,7 +35,7 @@ func TestPagePreview(t *testing.T) {
 		t.Errorf("with one job: %d %s", status, to)
 	}
 	page := v.want(200, "/preview/reviews", "1 of 2 due rows would be sent now.", "Outside the job&#39;s window.", `<iframe sandbox srcdoc="&lt;p&gt;h"`,
-		`<pre tabindex="0">t</pre>`, "a@x.test", "https://u.test/", "hidden in the sheet", "no address", "Mend it", "1 more row is not listed", "cleared")
+		`>t</pre>`, "a@x.test", "https://u.test/", "hidden in the sheet", "no address", "Mend it", "1 more row is not listed", "cleared")
 	v.want(200, "/preview/reviews?row=+B-1+")
 	if r := g.asked[len(g.asked)-1]; r.Key != "B-1" || r.Job != "reviews" || r.To != "" || r.Parts == 0 {
 		t.Errorf("asked for %+v", r)

@@ -340,11 +340,11 @@ func TestPageShowsARun(t *testing.T) {
 	}
 	tab := int64(7)
 	doc := &b.runs[0].doc
-	doc.Spreadsheet, doc.Tab, doc.TabID, doc.APICalls = "S1", "Visits", &tab, claim.APICalls{Reads: 4, Writes: 1}
+	doc.Spreadsheet, doc.Tab, doc.TabID, doc.Range, doc.APICalls = "S1", "Visits", &tab, "Visits!A1:h", claim.APICalls{Reads: 4, Writes: 1}
 	doc.Steps = []claim.StepTime{{Step: claim.StepPick, At: noon}, {Step: claim.StepClaim, At: noon.Add(1)}}
 	v := visit(t, newServer(t, b))
 	v.want(200, "/runs/reviews/4711", "1 of 1 due rows sent", "4 reads, 1 write", "B-1001", "ada@example.com", "250 taken",
-		`href="https://docs.google.com/spreadsheets/d/S1/edit#gid=7&amp;range=A2"`, "The row is gone", "The row with this key is no longer in the range.",
+		`href="https://docs.google.com/spreadsheets/d/S1/edit#gid=7&amp;range=A2:H2"`, "The row is gone", "The row with this key is no longer in the range.",
 		`<time datetime="2026-11-30T12:00:00Z" title="2026-11-30 12:00:00 UTC" data-form="clock">12:00:00 UTC</time>`, "not reached", "None.")
 	v.want(404, "/runs/reviews/4712", "There is nothing here")
 	v.want(404, "/runs/reviews", "There is nothing here")

@@ -54,6 +54,7 @@ type Config struct {
 type Place struct {
 	Spreadsheet, Tab string
 	TabID            *int64 // nil: not known
+	Range            string // that has the row; "": not known
 	Row              int    // 0: the whole tab
 }
 

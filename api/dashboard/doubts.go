@@ -100,7 +100,7 @@ func (p *Page) answers(ctx context.Context, job, key string) ([]answerView, erro
 }
 
 func (p *Page) viewDoubt(ctx context.Context, m claim.Message) doubtView {
-	d := doubtView{Message: m, URL: p.cfg.SheetURL(Place{m.Spreadsheet, m.Tab.Title, &m.Tab.ID, m.Row})}
+	d := doubtView{Message: m, URL: p.cfg.SheetURL(Place{m.Spreadsheet, m.Tab.Title, &m.Tab.ID, m.Range, m.Row})}
 	query := url.Values{"job": {m.Job}, "spreadsheet": {m.Spreadsheet}, "key": {m.Key}, "generation": {strconv.Itoa(m.Generation)}}
 	d.Ask = "/doubts/settle?" + query.Encode()
 	rec, err := p.cfg.Runs.Find(ctx, m.Job, m.Run.ID)

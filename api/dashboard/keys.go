@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -64,6 +65,17 @@ func (v *visit) keyBook() (key.Book, error) {
 		return nil, notFound()
 	}
 	return v.cfg.Keys, nil
+}
+
+// unknownKeys counts the keys that wait for a person, up to 100; none where the viewer has
+// no business with keys.
+func (p *Page) unknownKeys(ctx context.Context, who *viewer) (int, error) {
+	if p.cfg.Keys == nil || who.bound {
+		return 0, nil
+	}
+	const most = 100
+	entries, err := p.cfg.Keys.List(ctx, key.Filter{State: key.Unknown, Limit: most})
+	return len(entries), err
 }
 
 // getKeys searches by a whole key, or lists by how keys begin and by state.

@@ -11,16 +11,25 @@ import (
 	"github.com/sheetclaim/sheetclaim/internal/claim"
 )
 
-// listed is how many ended runs the first view lists.
-const listed = 12
+// The first view lists so many ended runs, and names so many of the messages that wait.
+const (
+	listed = 12
+	named  = 5
+)
 
 // board is what the first view shows: what goes on, what comes next, what was.
 type board struct {
 	Jobs    []jobState
 	Running []runView
 	Ended   []endedRun
-	Doubts  int
 	Say     string // the progress in one sentence, for those who do not see it
+
+	// What waits for a person:
+	Doubts   int
+	Open     []claim.Message  // the first of the doubts
+	MoreOpen int              // that are not among them
+	Troubled []claim.Document // newest runs of jobs that failed or stopped
+	Keys     int              // unknown ones, up to one more than 99
 
 	records []claim.RunRecord
 	at      time.Time // of the look into the ledger
@@ -39,6 +48,7 @@ type jobState struct {
 	Schedule string
 	Next     time.Time // zero: nothing starts it by itself
 	Last     *endedRun // its newest run, which may go on; nil: none yet
+	Pulse    pulse
 	Doubts   int
 }
 
@@ -58,13 +68,27 @@ func (p *Page) board(ctx context.Context, who *viewer) (*board, error) {
 	if b.records, err = p.recent(ctx, who); err != nil {
 		return nil, err
 	}
+	open, _, err := p.waitingOf(ctx, who.jobs)
+	if err != nil {
+		return nil, err
+	}
+	if b.Keys, err = p.unknownKeys(ctx, who); err != nil {
+		return nil, err
+	}
+	b.Doubts, b.Open = len(open), open[:min(named, len(open))]
+	b.MoreOpen = len(open) - len(b.Open)
 	asks := map[string]bool{} // runs at which somebody has to look, by their path
+	for _, m := range open {
+		asks[runPath(claim.Document{Job: m.Job, RunID: m.Run.ID})] = true
+	}
 	for _, j := range who.jobs {
-		state, err := p.stateOf(ctx, j, asks)
+		state, err := p.stateOf(ctx, j, open, asks)
 		if err != nil {
 			return nil, err
 		}
-		b.Doubts += state.Doubts
+		if state.Last != nil && trouble(state.Last.Document) {
+			b.Troubled = append(b.Troubled, state.Last.Document)
+		}
 		b.Jobs = append(b.Jobs, state)
 	}
 	for _, rec := range b.records {
@@ -76,27 +100,25 @@ func (p *Page) board(ctx context.Context, who *viewer) (*board, error) {
 	return b, nil
 }
 
-// stateOf looks at one job. Somebody has to look at its runs whose messages wait, and at
-// its newest if that did not end well.
-func (p *Page) stateOf(ctx context.Context, j Job, asks map[string]bool) (jobState, error) {
+// stateOf looks at one job. Somebody has to look at its runs whose messages are open, and
+// at its newest if that did not end well.
+func (p *Page) stateOf(ctx context.Context, j Job, open []claim.Message, asks map[string]bool) (jobState, error) {
 	state := jobState{Name: j.Name, Schedule: j.Schedule}
 	if j.Next != nil {
 		if next := j.Next(); len(next) > 0 {
 			state.Next = next[0]
 		}
 	}
-	doubts, _, err := p.waitingOf(ctx, []Job{j})
-	if err != nil {
-		return state, err
+	for _, m := range open {
+		if m.Job == j.Name {
+			state.Doubts++
+		}
 	}
-	state.Doubts = len(doubts)
-	for _, m := range doubts {
-		asks[runPath(claim.Document{Job: m.Job, RunID: m.Run.ID})] = true
-	}
-	last, err := p.cfg.Runs.Recent(ctx, j.Name, 1)
+	last, err := p.cfg.Runs.Recent(ctx, j.Name, beats)
 	if err != nil || len(last) == 0 {
 		return state, err
 	}
+	state.Pulse = newPulse(last)
 	d := last[0].Document
 	asks[runPath(d)] = asks[runPath(d)] || trouble(d)
 	state.Last = &endedRun{d, outcomeOf(d, asks[runPath(d)])}

@@ -150,12 +150,30 @@ type bar struct {
 // Took is how long the run took, or has its rows already.
 func (b bar) Took() time.Duration { return b.Until.Sub(b.Began) }
 
+// begin is where a chart of these runs begins: a little before the first of them, so that
+// no empty past takes the room.
+func begin(h claim.History, runs []claim.Span) time.Time {
+	if len(runs) == 0 {
+		return h.Since
+	}
+	first := runs[0].Began
+	if len(h.Foreign) > 0 && len(runs) == len(h.Runs) && h.Foreign[0].At.Before(first) {
+		first = h.Foreign[0].At
+	}
+	const margin = 50 // of the whole
+	if from := first.Add(-h.Until.Sub(first) / margin); from.After(h.Since) {
+		return from
+	}
+	return h.Since
+}
+
 // draw lays the runs of a history out.
 func draw(job string, h claim.History) chart {
-	c := chart{From: h.Since, Until: h.Until, LeftOut: max(0, len(h.Runs)-mostDrawn)}
+	c := chart{Until: h.Until, LeftOut: max(0, len(h.Runs)-mostDrawn)}
 	runs := h.Runs[c.LeftOut:]
-	whole := max(h.Until.Sub(h.Since), time.Second)
-	across := func(t time.Time) int { return min(chartWide, max(0, int(chartWide*t.Sub(h.Since)/whole))) }
+	c.From = begin(h, runs)
+	whole := max(c.Until.Sub(c.From), time.Second)
+	across := func(t time.Time) int { return min(chartWide, max(0, int(chartWide*t.Sub(c.From)/whole))) }
 	var lanes []time.Time // until when each is taken
 	last := -1            // the bar that ends last
 	for i, r := range runs {
@@ -184,6 +202,9 @@ func draw(job string, h claim.History) chart {
 		}
 	}
 	for _, f := range h.Foreign {
+		if f.At.Before(c.From) {
+			continue
+		}
 		c.Marks = append(c.Marks, min(across(f.At), chartWide-leastWide))
 	}
 	c.Lanes = max(1, len(lanes))

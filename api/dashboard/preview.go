@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,10 +28,35 @@ const previewPolicy = "default-src 'none'; script-src 'self'; style-src 'self' '
 // previewView is what a run of a job would do now.
 type previewView struct {
 	claim.Preview
+	Held   bool   // no run would send anything now, and the detail says why
 	Sheet  string // where it is seen; "": not known
 	Row    string // the only row that is shown; "": all that are due
-	Would  []claim.PreviewRow
-	Others []claim.PreviewRow // that would not go
+	Would  []previewRow
+	Others []previewRow // that would not go
+}
+
+// previewRow is one row of a preview.
+type previewRow struct {
+	claim.PreviewRow
+	URL string // of the row in the sheet; "": not known
+}
+
+// marks are what begins a line of its own in a message's HTML.
+var (
+	marks   = regexp.MustCompile(`(?i)<(?:p|br|div|tr|h[1-6]|li|hr|pre|blockquote|table|ul|ol)\b`)
+	anyMark = regexp.MustCompile(`<[^>]*>`)
+)
+
+// FrameHigh is a guess at how high the frame of the row's HTML has to be, in pixels:
+// nobody looks into a frame that is shut in, not even to measure it.
+func (r previewRow) FrameHigh() int {
+	const (
+		line, inLine = 27, 60 // pixels, and letters that fit beside the text part
+		margin       = 24
+		least, most  = 72, 420
+	)
+	lines := len(marks.FindAllString(r.Message.HTML, -1)) + len(anyMark.ReplaceAllString(r.Message.HTML, ""))/inLine
+	return min(most, max(least, margin+lines*line))
 }
 
 // Path is the address of a job's preview.
@@ -81,13 +107,16 @@ func (p *Page) getPreview(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := previewView{Preview: made, Row: row, Sheet: p.cfg.SheetURL(Place{Spreadsheet: made.Spreadsheet, Tab: made.Tab})}
+	view := previewView{Preview: made, Row: row, Sheet: p.cfg.SheetURL(Place{Spreadsheet: made.Spreadsheet, Tab: made.Tab, TabID: made.TabID})}
+	view.Holds = slices.DeleteFunc(slices.Clone(made.Holds), func(hold string) bool { return strings.Contains(made.Detail, hold) })
+	view.Held = len(view.Holds) < len(made.Holds)
 	for _, r := range made.Rows {
+		line := previewRow{r, p.cfg.SheetURL(Place{made.Spreadsheet, made.Tab, made.TabID, made.Range, r.Row})}
 		if r.Message != nil {
-			view.Would = append(view.Would, r)
+			view.Would = append(view.Would, line)
 		}
 		if r.Outcome != claim.Would {
-			view.Others = append(view.Others, r)
+			view.Others = append(view.Others, line)
 		}
 	}
 	v.w.Header().Set("Content-Security-Policy", previewPolicy)

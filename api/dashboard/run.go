@@ -52,7 +52,7 @@ type stage struct {
 
 // viewRun makes the view of a document.
 func (p *Page) viewRun(d claim.Document) runView {
-	at := func(row int) string { return p.cfg.SheetURL(Place{d.Spreadsheet, d.Tab, d.TabID, row}) }
+	at := func(row int) string { return p.cfg.SheetURL(Place{d.Spreadsheet, d.Tab, d.TabID, d.Range, row}) }
 	v := runView{Document: d, Label: outcomeOf(d, trouble(d) || d.Counts.Unknown > 0), Stages: stages(d, p.now()), Sheet: at(0)}
 	for _, r := range d.Rows {
 		v.Lines = append(v.Lines, rowLine{r, at(r.Row)})

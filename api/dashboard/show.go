@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ type frame struct {
 type navEntry struct {
 	Path, Name string
 	Here       bool
-	Waiting    int // messages that wait for a person
+	Waiting    int // messages or keys that wait for a person
 }
 
 //go:embed views
@@ -88,10 +89,13 @@ func (v *visit) nav(ctx context.Context) []navEntry {
 			continue
 		}
 		entry := navEntry{Path: e.Path, Name: e.Name, Here: v.r.URL.Path == e.Path || e.Path != "/" && strings.HasPrefix(v.r.URL.Path, e.Path+"/")}
-		if e.Path == "/doubts" {
+		switch e.Path {
+		case "/doubts":
 			if doubts, _, err := v.waiting(ctx); err == nil {
 				entry.Waiting = len(doubts)
 			}
+		case "/keys":
+			entry.Waiting, _ = v.unknownKeys(ctx, v.who)
 		}
 		entries = append(entries, entry)
 	}
@@ -161,9 +165,21 @@ func googleURL(p Place) string {
 	}
 	u += fmt.Sprintf("#gid=%d", *p.TabID)
 	if p.Row > 0 {
-		u += fmt.Sprintf("&range=A%d", p.Row)
+		u += "&range=" + rowOf(p.Range, p.Row)
 	}
 	return u
+}
+
+// columnsOf finds the first and the last column of a range as people write it: A and H
+// of Visits!A1:H.
+var columnsOf = regexp.MustCompile(`(?:^|!)([A-Za-z]{1,3})\d*:([A-Za-z]{1,3})\d*$`)
+
+// rowOf is one row of a range, or of the whole tab where the range names no columns.
+func rowOf(a1 string, row int) string {
+	if ends := columnsOf.FindStringSubmatch(a1); ends != nil {
+		return fmt.Sprintf("%s%d:%s%d", strings.ToUpper(ends[1]), row, strings.ToUpper(ends[2]), row)
+	}
+	return fmt.Sprintf("%d:%d", row, row)
 }
 
 // runPath is where a run is shown.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -56,11 +54,15 @@ func TestBrowserDemoAppearsLive(t *testing.T) {
 }
 
 // doubtful is a service with a token and two messages of unknown fate, k1 and k3, and
-// one that was sent between them.
-func doubtful(t *testing.T, more ...string) (*stage, *service) {
+// one that was sent between them. edits are texts of its configuration and what stands in
+// their place, in turn.
+func doubtful(t *testing.T, edits ...string) (*stage, *service) {
 	t.Helper()
 	s := newStage(t, dueRows(3))
-	config := s.secured(more...)
+	config := s.secured()
+	for edit := range slices.Chunk(edits, 2) {
+		s.edit(config, edit[0], edit[1])
+	}
 	s.sink.SetRules(
 		smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Drop, Accept: true, Recipient: "guest1@example.com", Times: 1},
 		smtpsink.Rule{Phase: smtpsink.Dot, Action: smtpsink.Drop, Recipient: "guest3@example.com", Times: 1},
@@ -182,69 +184,4 @@ func TestBrowserHostileCells(t *testing.T) {
 		t.Errorf("%d elements came out of cells", bad)
 	}
 	b.quiet()
-}
-
-// axe-core finds no serious fault, at both widths and in both colours.
-func TestBrowserAccessibility(t *testing.T) {
-	axe, err := os.ReadFile(filepath.Clean(os.Getenv("AXE_CORE")))
-	if err != nil {
-		missing(t, "AXE_CORE names no file axe.min.js (npm install axe-core): accessibility is not checked")
-	}
-	t.Parallel()
-	s, v := doubtful(t)
-	b := openBrowser(t)
-	b.open(v.url)
-	views := map[string]string{"login": v.url + "/login"}
-	looks := func(name, url string) {
-		for _, dark := range []bool{false, true} {
-			b.dark(dark)
-			for _, width := range []int64{wide, narrow} {
-				b.size(width)
-				b.open(url)
-				for _, fault := range b.axe(string(axe)) {
-					t.Errorf("%s, %d wide, dark %t: %s", name, width, dark, fault)
-				}
-				if over := script[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
-					t.Errorf("%s: %d pixels stick out at a width of %d", name, over, width)
-				}
-			}
-		}
-	}
-	looks("login", views["login"])
-	b.login(v.url, apiToken)
-	b.until("2 messages wait")
-	for name, path := range map[string]string{
-		"now": "/", "run": "/runs/test/4711", "doubts": "/doubts", "nothing": "/runs/test/never",
-		"settle": "/doubts/settle?job=test&spreadsheet=" + stageSheet + "&key=k1&generation=1&word=sent",
-	} {
-		looks(name, v.url+path)
-	}
-	b.open(v.url + "/doubts")
-	for range 2 { // and what it says on a good day, with answers below
-		b.press("It went out…")
-		b.until("went out?")
-		ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "seen"))
-		b.press("Yes, it went out")
-		b.until("Your answer was taken")
-	}
-	looks("doubts that are settled", v.url+"/doubts")
-	s.reads(2, "sent")
-}
-
-// axe answers the serious and critical faults of the page that is open.
-func (b *browser) axe(source string) []string {
-	b.t.Helper()
-	script[bool](b, source+"; true")
-	type fault struct {
-		ID, Impact, Help string
-		Nodes            []struct{ HTML string }
-	}
-	found := ask(b, chromedp.Evaluate[[]fault](`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`, chromedp.EvalAwaitPromise))
-	var serious []string
-	for _, f := range found {
-		if slices.Contains([]string{"serious", "critical"}, f.Impact) {
-			serious = append(serious, f.ID+": "+f.Help+": "+f.Nodes[0].HTML)
-		}
-	}
-	return serious
 }

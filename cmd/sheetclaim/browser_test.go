@@ -40,7 +40,16 @@ type browser struct {
 	said []string // dialogs and errors of scripts, none of which may come
 }
 
-func openBrowser(t *testing.T) *browser {
+// chromium is the one process that all tests share, each with a profile of its own.
+var chromium struct {
+	mu    sync.Mutex
+	users int
+	ctx   context.Context //nolint:containedctx // chromedp keeps its browser in one
+	stop  func()
+}
+
+// useChromium starts the process for the first who asks; the last who is done ends it.
+func useChromium(t *testing.T) context.Context {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -52,15 +61,55 @@ func openBrowser(t *testing.T) *browser {
 	if path == "" {
 		missing(t, "no Chromium is installed: the page is not looked at in a browser")
 	}
+	chromium.mu.Lock()
+	defer chromium.mu.Unlock()
+	if chromium.users == 0 {
+		if err := startChromium(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chromium.users++
+	t.Cleanup(func() {
+		chromium.mu.Lock()
+		defer chromium.mu.Unlock()
+		if chromium.users--; chromium.users == 0 {
+			chromium.stop()
+		}
+	})
+	return chromium.ctx
+}
+
+func startChromium(path string) error {
+	profile, err := os.MkdirTemp("", "sheetclaim-chromium-")
+	if err != nil {
+		return err
+	}
 	flags := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true))
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
+		// Frames that are shut in stay in the page's process, where tests can look into them.
+		chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,IsolateSandboxedIframes"))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), flags...)
-	t.Cleanup(stop)
 	ctx, stopPage := chromedp.NewContext(ctx)
-	t.Cleanup(stopPage)
+	chromium.ctx = ctx
+	chromium.stop = func() {
+		stopPage()
+		stop()
+		_ = os.RemoveAll(profile)
+	}
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("true")); err != nil {
+		chromium.stop()
+		return err
+	}
+	return nil
+}
+
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	ctx, stop := chromedp.NewContext(useChromium(t), chromedp.WithNewBrowserContext())
+	t.Cleanup(stop)
 	b := &browser{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.listen); err != nil { // starts the browser
+	if err := chromedp.Listen(ctx, b.listen); err != nil { // opens the page
 		t.Fatal(err)
 	}
 	b.size(wide)
@@ -141,10 +190,12 @@ func (b *browser) scripts(run bool) {
 	}
 }
 
-// text answers the visible text of the view.
+// visible is the text of the view that can be seen.
+const visible = `document.querySelector("main")?.innerText ?? ""`
+
 func (b *browser) text() string {
 	b.t.Helper()
-	return script[string](b, `document.querySelector("main")?.innerText ?? ""`)
+	return script[string](b, visible)
 }
 
 // until waits until the view's text holds all of these, without a reload by us.
@@ -152,7 +203,8 @@ func (b *browser) until(texts ...string) {
 	b.t.Helper()
 	deadline := time.Now().Add(40 * time.Second)
 	for {
-		text := b.text()
+		// A page on its way to the next one has no text to ask for.
+		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](visible))
 		lacks := ""
 		for _, want := range texts {
 			if !strings.Contains(text, want) {
@@ -174,7 +226,7 @@ func (b *browser) until(texts ...string) {
 func (b *browser) press(text string) {
 	b.t.Helper()
 	const find = `(text => {
-		const all = [...document.querySelectorAll("a, button")].filter(e => e.innerText.trim().startsWith(text) && !e.disabled);
+		const all = [...document.querySelectorAll("a, button, summary")].filter(e => e.textContent.trim().startsWith(text) && !e.disabled);
 		if (all.length) all[0].click();
 		return all.length;
 	})(%q)`
@@ -183,8 +235,13 @@ func (b *browser) press(text string) {
 	}
 }
 
-// picture answers the whole page as a PNG.
-func (b *browser) picture() []byte {
+// picture answers the whole page as a PNG. It is made as high as it is first, since
+// frames that were never in sight are not painted.
+func (b *browser) picture(width int64) []byte {
 	b.t.Helper()
+	high := script[int64](b, "document.documentElement.scrollHeight")
+	ask(b, chromedp.EmulateViewport(width, max(high, 600)))
+	ask(b, chromedp.Sleep(100*time.Millisecond))
+	defer b.size(width)
 	return ask(b, chromedp.FullScreenshot(100))
 }

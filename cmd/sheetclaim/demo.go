@@ -211,19 +211,24 @@ func (d *demo) runAtOnce(ctx context.Context) ([]claim.Document, error) {
 }
 
 func (d *demo) ask(ctx context.Context, id string) (doc claim.Document, err error) {
-	body := fmt.Sprintf(`{"job": "review-requests", "run_id": %q}`, id)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.api+"/v1/runs", bytes.NewBufferString(body))
+	err = d.post(ctx, "/v1/runs", fmt.Sprintf(`{"job": "review-requests", "run_id": %q}`, id), &doc)
+	return doc, err
+}
+
+// post sends a request to the service and reads its answer.
+func (d *demo) post(ctx context.Context, path, body string, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.api+path, bytes.NewBufferString(body))
 	if err != nil {
-		return doc, err
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	const longest = 5 * time.Minute // more than api.max_wait
 	resp, err := (&http.Client{Timeout: longest}).Do(req)
 	if err != nil {
-		return doc, err
+		return err
 	}
 	defer resp.Body.Close()
-	return doc, json.NewDecoder(resp.Body).Decode(&doc)
+	return json.NewDecoder(resp.Body).Decode(answer)
 }
 
 // report prints what became of each run, row and message, and answers whether it is

@@ -36,6 +36,12 @@ func (d *demo) playDoubts(ctx context.Context) error {
 	if err := errors.Join(err, <-meddled); err != nil {
 		return err
 	}
+	d.emu.Edit(demoSheet, func(b *sheetsemu.Book) { // what a preview finds fault with
+		b.Tab(demoTab).Append("B-1020", "Ewa", "ewa at example.com", "completed", d.visited(), "", "")
+	})
+	if err := d.playKeys(ctx); err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(d.m.Stdout, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tOUTCOME\tWHAT IT SAYS")
 	for _, doc := range []claim.Document{lost, stopped} {
@@ -46,7 +52,7 @@ func (d *demo) playDoubts(ctx context.Context) error {
 
 // book adds visits to the sheet, as a person types them.
 func (d *demo) book(names ...string) {
-	at := d.m.Now().UTC().AddDate(0, 0, -4).Format(time.DateOnly) + " 18:30"
+	at := d.visited()
 	d.emu.Edit(demoSheet, func(b *sheetsemu.Book) {
 		tab := b.Tab(demoTab)
 		for _, name := range names {
@@ -54,6 +60,40 @@ func (d *demo) book(names ...string) {
 			tab.Append(fmt.Sprintf("B-%d", 1000+n), name, fmt.Sprintf("guest%d@example.com", n), "completed", at, "", "")
 		}
 	})
+}
+
+// visited is when the guests of the later bookings came.
+func (d *demo) visited() string {
+	return d.m.Now().UTC().AddDate(0, 0, -4).Format(time.DateOnly) + " 18:30"
+}
+
+// playKeys claims keys as flows do: a webhook that came twice, an invoice that is being
+// made, and a refund whose flow died.
+func (d *demo) playKeys(ctx context.Context) error {
+	var first, second struct {
+		Won   bool   `json:"won"`
+		Token string `json:"token"`
+	}
+	const event = `"key": "stripe:evt_1042"`
+	if err := d.post(ctx, "/v1/keys/claim", `{`+event+`, "owner": "webhook"}`, &first); err != nil {
+		return err
+	}
+	if err := d.post(ctx, "/v1/keys/done", fmt.Sprintf(`{%s, "token": %q, "result": {"order": 7}}`, event, first.Token), &struct{}{}); err != nil {
+		return err
+	}
+	if err := d.post(ctx, "/v1/keys/claim", `{`+event+`, "owner": "webhook"}`, &second); err != nil {
+		return err
+	}
+	for _, body := range []string{
+		`{"key": "invoice:2026-117", "owner": "billing flow", "lease": "1h", "note": "for Noor"}`,
+		`{"key": "refund:B-1014", "owner": "refund flow", "takeover": "never", "lease": "1ms"}`,
+	} {
+		if err := d.post(ctx, "/v1/keys/claim", body, &struct{}{}); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(d.m.Stdout, "A webhook came twice: its key was won %s. Another flow died with its key, which waits for a person.\n\n", map[bool]string{true: "once", false: "more than once"}[first.Won && !second.Won])
+	return nil
 }
 
 // meddle waits for the claim of a row and writes over it.

@@ -78,9 +78,10 @@ func TestPictures(t *testing.T) {
 	}
 	b := openBrowser(t)
 	d := startDemo(t)
+	width := int64(wide)
 	keep := func(name string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name+".png"), b.picture(), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), b.picture(width), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,11 +92,13 @@ func TestPictures(t *testing.T) {
 	time.Sleep(2 * time.Second) // alerts go out a moment after the runs
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
-		for _, width := range []int64{wide, narrow} {
+		for _, width = range []int64{wide, narrow} {
 			b.size(width)
 			tail := map[bool]string{false: "", true: "-dark"}[dark] + map[bool]string{false: "", true: "-phone"}[width == narrow]
 			for name, path := range map[string]string{
 				"now": "/", "doubts": "/doubts", "run": "/runs/review-requests/demo-5", "lost": "/runs/review-requests/demo-4",
+				"preview": "/preview/review-requests", "row": "/preview/review-requests?row=B-1017", "runnow": "/preview/review-requests/run",
+				"overlap": "/overlap?last=hour", "keys": "/keys", "key": "/keys/show?key=stripe%3Aevt_1042", "keysettle": "/keys/settle?key=refund%3AB-1014&word=done", "nothing": "/runs/review-requests/none",
 			} {
 				b.open(d.page + path)
 				keep(name + tail)

@@ -181,17 +181,24 @@ func (o Overlap) meaning() string {
 }
 
 // roomFor is an interval of whole minutes into which a run fits twice.
-func roomFor(run time.Duration) time.Duration {
+func roomFor(run time.Duration) string {
 	twice := 2 * run
-	return max(time.Minute, (twice + time.Minute - 1).Truncate(time.Minute))
+	return rough(max(time.Minute, (twice + time.Minute - 1).Truncate(time.Minute)))
 }
 
-// rough leaves out what nobody reads.
-func rough(d time.Duration) time.Duration {
+// rough is a duration as configurations have it, without what nobody reads.
+func rough(d time.Duration) string {
 	if d < 10*time.Second {
-		return d.Round(100 * time.Millisecond)
+		return d.Round(100 * time.Millisecond).String()
 	}
-	return d.Round(time.Second)
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // counted writes a number with its noun.

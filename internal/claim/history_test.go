@@ -47,12 +47,12 @@ func TestOverlapOfAHistory(t *testing.T) {
 		overlapped int
 		says       string
 	}{
-		"room":            {every(5*minute, minute, 10), 5 * minute, claim.OverlapNone, minute, 5 * minute, 0, "end within 1m0s and one starts every 5m0s: runs have room"},
+		"room":            {every(5*minute, minute, 10), 5 * minute, claim.OverlapNone, minute, 5 * minute, 0, "end within 1m and one starts every 5m: runs have room"},
 		"half is room":    {every(5*minute, 150*time.Second, 10), 5 * minute, claim.OverlapNone, 150 * time.Second, 5 * minute, 0, "runs have room"},
-		"over half":       {every(5*minute, 3*minute, 10), 5 * minute, claim.OverlapRegular, 3 * minute, 5 * minute, 0, "overlap regularly; start the job every 6m0s or less often"},
-		"over all":        {every(5*minute, 6*minute, 10), 5 * minute, claim.OverlapAlways, 6 * minute, 5 * minute, 9, "always overlap; start the job every 12m0s or less often, or lower its limit; 9 of 10 runs since 2026-11-24 began"},
-		"no schedule":     {every(7*minute, 6*minute, 10), 0, claim.OverlapRegular, 6 * minute, 7 * minute, 0, "one starts every 7m0s"},
-		"5 of 100 slow":   {outlier, 5 * minute, claim.OverlapNone, minute, 5 * minute, 0, "95 of 100 runs end within 1m0s"},
+		"over half":       {every(5*minute, 3*minute, 10), 5 * minute, claim.OverlapRegular, 3 * minute, 5 * minute, 0, "overlap regularly; start the job every 6m or less often"},
+		"over all":        {every(5*minute, 6*minute, 10), 5 * minute, claim.OverlapAlways, 6 * minute, 5 * minute, 9, "always overlap; start the job every 12m or less often, or lower its limit; 9 of 10 runs since 2026-11-24 began"},
+		"no schedule":     {every(7*minute, 6*minute, 10), 0, claim.OverlapRegular, 6 * minute, 7 * minute, 0, "one starts every 7m"},
+		"5 of 100 slow":   {outlier, 5 * minute, claim.OverlapNone, minute, 5 * minute, 0, "95 of 100 runs end within 1m"},
 		"three at once":   {three, 0, claim.OverlapNone, minute, 15 * minute, 20, "20 of 30 runs"},
 		"nothing claimed": {idle, 5 * minute, claim.OverlapUnknown, 0, 5 * minute, 0, "no run has claimed a row since 2026-11-24"},
 		"one run":         {every(minute, minute, 1), 0, claim.OverlapUnknown, minute, 0, 0, "is not known yet"},

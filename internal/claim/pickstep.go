@@ -79,7 +79,7 @@ func (p *pass) read(ctx context.Context) error {
 	p.log.Debug("times are read", "zone", f.zone.String(), "spreadsheet_zone", g.Zone)
 	f.left = p.downtimes
 	p.grid, p.fit = g, f
-	p.doc.Spreadsheet, p.doc.Tab, p.doc.TabID = g.Spreadsheet, g.Tab.Title, &g.Tab.ID
+	p.doc.Spreadsheet, p.doc.Tab, p.doc.TabID, p.doc.Range = g.Spreadsheet, g.Tab.Title, &g.Tab.ID, p.order.Target.Range
 	return nil
 }
 

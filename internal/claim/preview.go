@@ -22,6 +22,7 @@ type Preview struct {
 	Spreadsheet string        `json:"spreadsheet"`
 	Range       string        `json:"range"`
 	Tab         string        `json:"tab"`
+	TabID       *int64        `json:"tab_id,omitempty"`
 	At          time.Time     `json:"at"` // when the sheet was read
 	Detail      string        `json:"detail"`
 	Holds       []string      `json:"holds"` // why a run would send nothing now, though rows are due

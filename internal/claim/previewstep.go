@@ -86,7 +86,7 @@ func (p *pass) noPreview(ctx context.Context, err error) error {
 func (p *pass) preview(ctx context.Context) Preview {
 	p.count()
 	v := Preview{
-		Job: p.job.Name, Spreadsheet: p.order.Target.Spreadsheet, Range: p.order.Target.Range, Tab: p.grid.Tab.Title,
+		Job: p.job.Name, Spreadsheet: p.order.Target.Spreadsheet, Range: p.order.Target.Range, Tab: p.grid.Tab.Title, TabID: &p.grid.Tab.ID,
 		At: p.grid.Began.In(p.fit.zone).Round(0), Rows: []PreviewRow{}, Doubts: p.doc.Doubts, Holds: p.holds(ctx),
 	}
 	by := p.passedBy

@@ -93,6 +93,7 @@ type Document struct {
 	Spreadsheet string `json:"spreadsheet,omitempty"`
 	Tab         string `json:"tab,omitempty"`
 	TabID       *int64 `json:"tab_id,omitempty"`
+	Range       string `json:"range,omitempty"` // as it was asked for
 
 	// Of a run that only claimed: when its rows were handed out, how many, and until when
 	// they are to be settled.

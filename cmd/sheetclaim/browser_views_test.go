@@ -1,0 +1,289 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/chromedp"
+
+	"github.com/sheetclaim/sheetclaim/internal/sheetsemu"
+)
+
+// A job is previewed, tried on somebody's own address and run; its runs overlap; keys are
+// settled. One service and one browser go through all of it.
+func TestBrowserPreviewOverlapKeys(t *testing.T) {
+	t.Parallel()
+	var loaded atomic.Int32 // by a message, from another host
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { loaded.Add(1) }))
+	t.Cleanup(other.Close)
+	rows := dueRows(3)
+	rows[1][0] = `k1<script>document.body.innerHTML = "owned"</script>`
+	rows[2][1] = "not an address"
+	s := newStage(t, rows)
+	config := s.secured("first_run_limit: 1")
+	s.edit(config, `text: "Hello {{key}}"`, `text: "Hello {{key}}", html: '<h1 style="color: green">Dear {{key}}</h1><script>document.body.innerHTML = "owned"</script><img src="`+other.URL+`/pixel" onerror="alert(1)">'`)
+	v := s.serve(config)
+	b := openBrowser(t)
+	b.login(v.url+"/preview", apiToken)
+	b.until("What test would send now")
+
+	b.previews(s)
+	if n := loaded.Load(); n > 0 {
+		t.Errorf("a message loaded something from another host %d times", n)
+	}
+	b.sendsTest(s)
+	b.runsNow(s, v)
+	b.showsOverlap(s, v)
+	b.settlesKeys(v)
+	b.quiet()
+}
+
+// previews looks at the messages and at the row that makes none.
+func (b *browser) previews(s *stage) {
+	b.t.Helper()
+	b.until("Without that it would be 2 of 3 due rows", "Rows that would not go", "not an address", "Mend the row", "About k1<script>", "Hello k3", "Would go now")
+	if text := b.text(); strings.Contains(text, "Handled before") || strings.Contains(text, "Hidden") {
+		b.t.Errorf("the preview counts what there is none of:\n%s", text)
+	}
+	if bad := script[int](b, `document.querySelectorAll("main script, main img, iframe:not([sandbox='']), iframe:not([srcdoc])").length`); bad > 0 {
+		b.t.Errorf("%d elements came out of cells, or are frames that are not shut in", bad)
+	}
+	frames := b.frames()
+	if len(frames) != 2 || !strings.Contains(frames[0], "Dear k1<script>") || !strings.Contains(frames[1], "Dear k3") || strings.Contains(frames[0]+frames[1], "owned</") {
+		b.t.Errorf("the frames show %q", frames)
+	}
+	if high := script[int](b, `document.querySelector("iframe").clientHeight`); high > 150 {
+		b.t.Errorf("a frame for one line is %d pixels high", high)
+	}
+	s.wantUntouched()
+}
+
+// frames answers what the frames of the page show: their texts, past the sandbox, which
+// a page's own script cannot look into. The page is loaded anew, since what was asked
+// for changes the names of its nodes.
+func (b *browser) frames() []string {
+	b.t.Helper()
+	doc, err := chromedp.Call(b.ctx, dom.GetDocument, dom.GetDocumentParams{Depth: new(int64(-1)), Pierce: new(true)})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var shown []string
+	var walk func(n *cdp.Node)
+	walk = func(n *cdp.Node) {
+		if n.ContentDocument != nil {
+			shown = append(shown, textOf(n.ContentDocument))
+		}
+		for _, child := range n.Children {
+			walk(child)
+		}
+	}
+	walk(doc.Root)
+	ask(b, chromedp.Reload())
+	return shown
+}
+
+// textOf answers the text below a node that is no script.
+func textOf(n *cdp.Node) string {
+	if n.NodeName == "SCRIPT" {
+		return ""
+	}
+	text := ""
+	if n.NodeName == "#text" {
+		text = n.NodeValue
+	}
+	for _, child := range n.Children {
+		text += textOf(child)
+	}
+	return text
+}
+
+// sendsTest sends one message to the viewer.
+func (b *browser) sendsTest(s *stage) {
+	b.t.Helper()
+	b.press("Send it to yourself as a test: k3")
+	ask(b, chromedp.SendKeys(chromedp.CSS("#to-4"), "me@example.com"))
+	ask(b, chromedp.KeyEvent("\r"))
+	b.until("The test is on its way", "went to me@example.com", "Message-ID", "250 2.0.0 queued")
+	got := s.sink.Messages()
+	if len(got) != 1 || !slices.Equal(got[0].To, []string{"me@example.com"}) {
+		b.t.Fatalf("the test brought %d messages", len(got))
+	}
+	if m, err := got[0].Parse(); err != nil || !strings.Contains(m.Get("Subject"), "About k3") || m.Get("Subject") == "About k3" {
+		b.t.Errorf("the test is not marked as one: %q, %v", m.Get("Subject"), err)
+	}
+	if row := s.emu.Grid(stageSheet, stageTab)[3]; len(row) > 3 {
+		b.t.Errorf("the test wrote into the sheet: %q", row)
+	}
+	b.press("Back to the preview")
+	b.until("What test would send now")
+}
+
+// runsNow starts the job's first run, which more rows are due for than may go unconfirmed.
+func (b *browser) runsNow(s *stage, v *service) {
+	b.t.Helper()
+	b.press("Run now…")
+	b.until("Run test now?", "3 rows are due", "this job has never run, and all 3 due rows are meant to be mailed")
+	b.press("Yes, run it now") // the browser wants the box checked
+	if a := v.must(http.StatusOK, "GET", "/v1/runs", ""); !strings.Contains(a.body, `"runs":[]`) {
+		b.t.Errorf("a large first run began unconfirmed: %s", a.body)
+	}
+	b.until("Run test now?")
+	ask(b, chromedp.Click(chromedp.CSS("input[name=confirm]")))
+	b.press("Yes, run it now")
+	b.until("Began", "2 of 3 due rows sent", "250 2.0.0 queued", "not an address")
+	if n := len(s.sink.Messages()); n != 3 { // with the test
+		b.t.Errorf("%d messages", n)
+	}
+}
+
+// showsOverlap looks at two runs that began at the same moment.
+func (b *browser) showsOverlap(s *stage, v *service) {
+	b.t.Helper()
+	s.emu.Edit(stageSheet, func(book *sheetsemu.Book) { book.Tab(stageTab).Append("k4", "guest4@example.com", "2026-01-01", "") })
+	v.atOnce(`{"run_id": "first"}`, `{"run_id": "second"}`)
+	b.press("Overlap")
+	b.until("95 of 100 runs end within", "1 of 3 runs", "Newest overlaps", "first", "second")
+	if n := script[int](b, `document.querySelectorAll(".chart .late").length`); n != 1 {
+		b.t.Errorf("%d bars stand out", n)
+	}
+	first := script[float64](b, `document.querySelector(".chart a rect").x.baseVal.value`)
+	if first <= 0 || first > 50 {
+		b.t.Errorf("the first run stands at %v of 1000: the chart does not begin with it", first)
+	}
+	b.press("7 days")
+	b.until("1 of 3 runs")
+	if period := script[string](b, `document.querySelector("[aria-current=true]").innerText`); period != "7 days" {
+		b.t.Errorf("%s are shown", period)
+	}
+}
+
+// settlesKeys searches for keys and says how each ended, once.
+func (b *browser) settlesKeys(v *service) {
+	b.t.Helper()
+	for _, body := range []string{
+		`{"key": "invoice:1", "takeover": "never", "lease": "1ms", "owner": "billing flow"}`,
+		`{"key": "invoice:2", "takeover": "never", "lease": "1ms"}`, `{"key": "stripe:evt_1"}`,
+	} {
+		v.must(http.StatusOK, "POST", "/v1/keys/claim", body)
+	}
+	b.press("Keys")
+	b.until("invoice:1", "invoice:2", "stripe:evt_1", "billing flow")
+	ask(b, chromedp.SendKeys(chromedp.CSS("#find"), "invoice:\r"))
+	b.until("invoice:1", "invoice:2")
+	if text := b.text(); strings.Contains(text, "stripe") {
+		b.t.Errorf("the search found too much:\n%s", text)
+	}
+	twice := map[string]string{}
+	for key, words := range map[string][3]string{
+		"invoice:1": {"It was done…", "Yes, it was done", "settled as done by n8n: it is in the books"},
+		"invoice:2": {"It was not done…", "Yes, let the next have it", "settled as released by n8n: it is in the books"},
+	} {
+		b.press(key)
+		b.until("Nobody knows whether")
+		b.press(words[0])
+		b.until("What did you see?", "Unknown since")
+		twice[key] = script[string](b, "location.href")
+		ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "it is in the books"))
+		b.press(words[1])
+		b.until("History", "it is in the books")
+		b.open(v.url + "/keys?find=invoice:")
+		b.until("invoice:1")
+	}
+	for key, address := range twice {
+		b.open(address)
+		b.until("This key waits for nobody")
+		won := v.must(http.StatusOK, "POST", "/v1/keys/claim", `{"key": "`+key+`"}`).body
+		if strings.Contains(won, `"won":true`) != (key == "invoice:2") {
+			b.t.Errorf("claimed again after the word: %s", won)
+		}
+	}
+	b.open(v.url + "/keys?how=exactly&find=" + url.QueryEscape("invoice:1"))
+	b.until("it is in the books", "nobody gets it again")
+}
+
+// axe-core finds no serious fault in any view, at both widths and in both colours, and
+// no view is wider than its window.
+func TestBrowserAccessibility(t *testing.T) {
+	source, err := os.ReadFile(filepath.Clean(os.Getenv("AXE_CORE")))
+	if err != nil {
+		missing(t, "AXE_CORE names no file axe.min.js (npm install axe-core): accessibility is not checked")
+	}
+	t.Parallel()
+	s, v := doubtful(t, `text: "Hello {{key}}"`, `text: "Hello {{key}}", html: "<p>Hello {{key}}</p>"`)
+	s.emu.Edit(stageSheet, func(book *sheetsemu.Book) {
+		tab := book.Tab(stageTab)
+		tab.Append("k4", "guest4@example.com", "2026-01-01", "")
+		tab.Append("k5", "nobody", "2026-01-01", "")
+	})
+	v.must(http.StatusOK, "POST", "/v1/keys/claim", `{"key": "lost", "takeover": "never", "lease": "1ms", "note": "an invoice"}`)
+	v.must(http.StatusOK, "POST", "/v1/keys/claim", `{"key": "mine"}`)
+	b := openBrowser(t)
+	looks := func(name string) {
+		script[bool](b, string(source)+"; true")
+		for _, dark := range []bool{false, true} {
+			b.dark(dark)
+			for _, width := range []int64{wide, narrow} {
+				b.size(width)
+				for _, fault := range b.axe() {
+					t.Errorf("%s, %d wide, dark %t: %s", name, width, dark, fault)
+				}
+				if over := script[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
+					t.Errorf("%s: %d pixels stick out at a width of %d", name, over, width)
+				}
+			}
+		}
+	}
+	b.open(v.url + "/login")
+	looks("login")
+	b.login(v.url, apiToken)
+	b.until("2 messages wait", "1 key waits")
+	for name, path := range map[string]string{
+		"now": "/", "run": "/runs/test/4711", "doubts": "/doubts", "nothing": "/runs/test/never",
+		"settle":  "/doubts/settle?job=test&spreadsheet=" + stageSheet + "&key=k1&generation=1&word=sent",
+		"preview": "/preview/test", "row": "/preview/test?row=k4", "run now": "/preview/test/run",
+		"overlap": "/overlap", "keys": "/keys", "key": "/keys/show?key=lost", "settle a key": "/keys/settle?key=lost&word=done",
+	} {
+		b.open(v.url + path)
+		looks(name)
+	}
+	b.open(v.url + "/preview/test?row=k4")
+	ask(b, chromedp.SendKeys(chromedp.CSS("input[name=to]"), "me@example.com\r"))
+	b.until("The test is on its way")
+	looks("test")
+	b.open(v.url + "/doubts")
+	for range 2 { // and what it says on a good day, with answers below
+		b.press("It went out…")
+		b.until("went out?")
+		ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "seen"))
+		b.press("Yes, it went out")
+		b.until("Your answer was taken")
+	}
+	looks("doubts that are settled")
+	s.reads(2, "sent")
+}
+
+// axe answers the serious and critical faults of the page that is open.
+func (b *browser) axe() []string {
+	b.t.Helper()
+	type fault struct {
+		ID, Impact, Help string
+		Nodes            []struct{ HTML string }
+	}
+	found := ask(b, chromedp.Evaluate[[]fault](`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`, chromedp.EvalAwaitPromise))
+	var serious []string
+	for _, f := range found {
+		if slices.Contains([]string{"serious", "critical"}, f.Impact) {
+			serious = append(serious, f.ID+": "+f.Help+": "+f.Nodes[0].HTML)
+		}
+	}
+	return serious
+}
