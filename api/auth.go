@@ -18,6 +18,7 @@ type caller struct {
 	name  string // of its token; "" when the service has none
 	bound bool   // to its jobs
 	jobs  []*JobInfo
+	looks bool // and changes nothing
 }
 
 // job answers a job that the caller may see.
@@ -60,6 +61,7 @@ func newKeyring(cfg *Config) keyring {
 	for i, t := range cfg.Tokens {
 		ring[i].sum = sumOf(t.Token)
 		ring[i].caller = newCaller(cfg, t.Name, t.Jobs)
+		ring[i].caller.looks = t.ReadOnly
 	}
 	return ring
 }
@@ -98,8 +100,15 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		callOf(c).caller = who
+		if who.looks && c.Request().Method != http.MethodGet && c.Path() != previewRoute {
+			return errReadOnly()
+		}
 		return next(c)
 	}
+}
+
+func errReadOnly() error {
+	return refuse(codeReadOnly, "the token is read-only: it looks and previews, use one without read_only to start, send or settle anything")
 }
 
 // caller finds out who sent a request (RFC 6750, sections 2.1 and 3).

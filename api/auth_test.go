@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sheetclaim/sheetclaim/api"
@@ -191,5 +193,53 @@ func TestPanicShowsNothing(t *testing.T) {
 	a.want(t, http.StatusInternalServerError, "internal")
 	if contains(a.Body, "secret of the inside") || !contains(log.String(), "secret of the inside") || !contains(log.String(), "stack=") {
 		t.Errorf("answered %s and logged\n%s", a.Body, &log)
+	}
+}
+
+// A read-only token looks and previews, and that is all, whatever the route.
+func TestTokenReadOnly(t *testing.T) {
+	b, g := &book{}, &glass{view: fullView()}
+	s := newServer(t, b, g.in, func(c *api.Config) {
+		c.Tokens = []api.Token{{Name: "eyes", Token: secret, ReadOnly: true}, {Name: "hands", Token: secret + "2"}}
+	})
+	as := func(method, path, body string) answer {
+		t.Helper()
+		return do(t, s, method, path, body, "Authorization: Bearer "+secret)
+	}
+	for _, path := range []string{"/v1/runs", "/v1/jobs", "/v1/messages?state=unknown"} {
+		as("GET", path, "").want(t, 200, "")
+	}
+	as("POST", "/v1/jobs/reviews/preview", `{"row": "B-1"}`).want(t, 200, "")
+	asked := len(g.asked)
+	as("POST", "/v1/jobs/reviews/preview", `{"row": "B-1", "to": "me@x.test"}`).want(t, 403, "token_read_only")
+	for _, r := range s.Routes() {
+		if r.Method != "POST" || !strings.HasPrefix(r.Path, "/v1/") || strings.HasSuffix(r.Path, "/preview") {
+			continue
+		}
+		as("POST", r.Path, `{}`).want(t, 403, "token_read_only")
+	}
+	if b.count() != 0 || len(g.asked) != asked {
+		t.Errorf("%d runs, asked for %+v", b.count(), g.asked[asked:])
+	}
+
+	v := visit(t, s)
+	v.login(secret)
+	if page := v.want(200, "/preview/reviews", "eyes, read-only"); strings.Contains(page, "Run now") || strings.Contains(page, "/test") {
+		t.Errorf("the preview offers what the token may not:\n%s", page)
+	}
+	form := url.Values{"form": {v.form(v.want(200, "/"))}, "run_id": {"r"}, "row": {"B-1"}, "to": {"me@x.test"}, "job": {"reviews"}, "key": {"k"}, "why": {"x"}}
+	for _, path := range []string{"/doubts/settle", "/preview/reviews/test", "/preview/reviews/run", "/keys/settle"} {
+		if status, page := v.post(path, form); status != 403 || !strings.Contains(page, "This token only looks") {
+			t.Errorf("POST %s: %d", path, status)
+		}
+		if path != "/preview/reviews/test" {
+			v.want(403, path, "This token only looks")
+		}
+	}
+	if b.count() != 0 {
+		t.Errorf("%d runs were started from the page", b.count())
+	}
+	if status, to := v.post("/logout", form); status != 303 || to != "/login" {
+		t.Errorf("logout: %d %s", status, to)
 	}
 }

@@ -80,6 +80,8 @@ type Token struct {
 	Name  string // for the log
 	Token string
 	Jobs  []string // the jobs that it is bound to; nil: all of them
+
+	ReadOnly bool // it looks and previews, and changes nothing
 }
 
 // JobInfo is a job as callers see it.

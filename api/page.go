@@ -29,7 +29,7 @@ func (s *Server) newPage() (*dashboard.Page, error) {
 		})
 	}
 	for _, t := range s.cfg.Tokens {
-		cfg.Tokens = append(cfg.Tokens, dashboard.Token{Name: t.Name, Token: t.Token, Jobs: t.Jobs})
+		cfg.Tokens = append(cfg.Tokens, dashboard.Token{Name: t.Name, Token: t.Token, Jobs: t.Jobs, ReadOnly: t.ReadOnly})
 	}
 	return dashboard.New(cfg)
 }

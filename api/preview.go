@@ -16,6 +16,9 @@ import (
 // previewParts is how many bytes of texts and HTML an answer holds.
 const previewParts = 4 << 20
 
+// previewRoute is the one route to which read-only tokens post.
+const previewRoute = "/v1/jobs/:job/preview"
+
 // previewRequest is the body of POST /v1/jobs/{job}/preview.
 type previewRequest struct {
 	place runRequest // range, spreadsheet and limit, as in a request for a run
@@ -70,6 +73,9 @@ func previewOrder(who *caller, name string, req *previewRequest) (claim.PreviewR
 		if order.Key = strings.TrimSpace(*req.Row); order.Key == "" {
 			return order, refuse(codeFieldInvalid, "expected as row the key of a row, found a blank: correct it, or leave it out").at("row")
 		}
+	}
+	if order.To != "" && who.looks {
+		return order, errReadOnly()
 	}
 	if order.To != "" && order.Key == "" {
 		return order, refuse(codeFieldRequired, "expected as row the key of the row whose message goes to that address, found none: name it").at("row")

@@ -37,7 +37,8 @@ const (
 	codeMessageUnknown code = "message_unknown"
 	codeRowUnknown     code = "row_unknown"
 	codeMethod         code = "method_not_allowed"
-	codeKeysNotAllowed code = "keys_not_allowed"    // the token is bound to jobs
+	codeKeysNotAllowed code = "keys_not_allowed" // the token is bound to jobs
+	codeReadOnly       code = "token_read_only"
 	codeKeyUnknown     code = "key_unknown"         // never claimed, or pruned
 	codeTokenStale     code = "token_stale"         // the key's last claim has another
 	codeKeyEnded       code = "key_ended"           // in another way
@@ -78,7 +79,7 @@ func (c code) status() int {
 	case codeManyWrong:
 		return http.StatusTooManyRequests
 	case codeJobNotAllowed, codeHostRefused, codeOriginRefused,
-		codeKeysNotAllowed:
+		codeKeysNotAllowed, codeReadOnly:
 		return http.StatusForbidden
 	case codeNotFound, codeJobUnknown, codeRunUnknown, codeMessageUnknown, codeClaimUnknown, codeRowUnknown,
 		codeKeyUnknown:

@@ -78,7 +78,7 @@ func (s *Server) routes() []route {
 		{http.MethodPost, "/v1/claims", false, s.postClaims},
 		{http.MethodPost, "/v1/claims/settle", false, s.postClaimSettle},
 		{http.MethodGet, "/v1/jobs", false, s.getJobs},
-		{http.MethodPost, "/v1/jobs/:job/preview", false, s.postPreview},
+		{http.MethodPost, previewRoute, false, s.postPreview},
 		{http.MethodGet, "/v1/messages", false, s.getMessages},
 		{http.MethodPost, "/v1/messages/settle", false, s.postSettle},
 		{http.MethodPost, "/v1/keys/claim", false, s.postClaim},

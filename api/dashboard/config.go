@@ -72,6 +72,7 @@ type Job struct {
 type Token struct {
 	Name, Token string
 	Jobs        []string // that it is bound to; nil: all
+	ReadOnly    bool     // its viewers look, and change nothing
 }
 
 // Runs remembers runs; it is the reading half of claim.Runs.

@@ -52,32 +52,41 @@ func New(cfg Config) (*Page, error) {
 // route is one address of the page.
 type route struct {
 	pattern string // of net/http
-	open    bool   // to those who have not logged in
+	who     access
 	handle  func(v *visit) error
 }
 
+// access says who gets to an address.
+type access int
+
+const (
+	viewers access = iota // who has logged in
+	actors                // of those, whose token is not read-only
+	anybody
+)
+
 func (p *Page) routes() []route {
 	return []route{
-		{"GET /{$}", false, p.getNow},
-		{"GET /live", false, p.getLive},
-		{"GET /runs/{job}/{run}", false, p.getRun},
-		{"GET /doubts", false, p.getDoubts},
-		{"GET /doubts/settle", false, p.askSettle},
-		{"POST /doubts/settle", false, p.postSettle},
-		{"GET /preview", false, p.getPreviews},
-		{"GET /preview/{job}", false, p.getPreview},
-		{"POST /preview/{job}/test", false, p.postTest},
-		{"GET /preview/{job}/run", false, p.askRun},
-		{"POST /preview/{job}/run", false, p.postRun},
-		{"GET /overlap", false, p.getOverlap},
-		{"GET /keys", false, p.getKeys},
-		{"GET /keys/show", false, p.getKey},
-		{"GET /keys/settle", false, p.askKey},
-		{"POST /keys/settle", false, p.postKey},
-		{"GET /login", true, p.getLogin},
-		{"POST /login", true, p.postLogin},
-		{"POST /logout", false, p.postLogout},
-		{"GET /assets/{name}", true, p.getAsset},
+		{"GET /{$}", viewers, p.getNow},
+		{"GET /live", viewers, p.getLive},
+		{"GET /runs/{job}/{run}", viewers, p.getRun},
+		{"GET /doubts", viewers, p.getDoubts},
+		{"GET /doubts/settle", actors, p.askSettle},
+		{"POST /doubts/settle", actors, p.postSettle},
+		{"GET /preview", viewers, p.getPreviews},
+		{"GET /preview/{job}", viewers, p.getPreview},
+		{"POST /preview/{job}/test", actors, p.postTest},
+		{"GET /preview/{job}/run", actors, p.askRun},
+		{"POST /preview/{job}/run", actors, p.postRun},
+		{"GET /overlap", viewers, p.getOverlap},
+		{"GET /keys", viewers, p.getKeys},
+		{"GET /keys/show", viewers, p.getKey},
+		{"GET /keys/settle", actors, p.askKey},
+		{"POST /keys/settle", actors, p.postKey},
+		{"GET /login", anybody, p.getLogin},
+		{"POST /login", anybody, p.postLogin},
+		{"POST /logout", viewers, p.postLogout},
+		{"GET /assets/{name}", anybody, p.getAsset},
 	}
 }
 
@@ -148,8 +157,12 @@ func (p *Page) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Page: p, w: w, r: r, who: p.whoIs(r)}
 		v.guard()
-		if v.who == nil && !route.open {
+		if v.who == nil && route.who != anybody {
 			v.toLogin()
+			return
+		}
+		if route.who == actors && !v.who.acts {
+			v.fail(&fault{status: http.StatusForbidden, Title: "This token only looks", Text: "It is read-only: nothing was changed. Log in with one that may act."})
 			return
 		}
 		if r.Method == http.MethodPost {

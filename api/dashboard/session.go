@@ -28,11 +28,12 @@ type viewer struct {
 	name  string // of the token; "" without tokens
 	bound bool   // to its jobs
 	jobs  []Job
+	acts  bool   // may start, send and settle
 	key   []byte // signs sessions and forms
 }
 
 func (p *Page) newViewer(t Token) *viewer {
-	v := &viewer{name: t.Name, bound: t.Jobs != nil, key: sign([]byte(t.Token), "sheetclaim page 1")}
+	v := &viewer{name: t.Name, bound: t.Jobs != nil, acts: !t.ReadOnly, key: sign([]byte(t.Token), "sheetclaim page 1")}
 	for _, j := range p.cfg.Jobs {
 		if !v.bound || slices.Contains(t.Jobs, j.Name) {
 			v.jobs = append(v.jobs, j)

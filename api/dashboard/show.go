@@ -31,6 +31,7 @@ type frame struct {
 	Nav    []navEntry
 	Viewer string // name of the token; "" without tokens, or before the login
 	Form   string // the token of forms
+	Acts   bool   // the viewer may start, send and settle
 }
 
 // navEntry is one entry of the navigation.
@@ -67,7 +68,7 @@ func parseViews() map[string]*template.Template {
 // show answers a view inside the layout.
 func (v *visit) show(status int, view string, f frame) error {
 	if v.who != nil {
-		f.Viewer, f.Form = v.who.name, v.formToken()
+		f.Viewer, f.Form, f.Acts = v.who.name, v.formToken(), v.who.acts
 		f.Nav = v.nav(v.r.Context())
 	}
 	var page bytes.Buffer

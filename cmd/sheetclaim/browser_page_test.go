@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/sheetclaim/sheetclaim/internal/sheetsemu"
 	"github.com/sheetclaim/sheetclaim/internal/smtpsink"
 )
 
@@ -141,20 +142,48 @@ func TestBrowserSettlesBothWays(t *testing.T) {
 	b.quiet()
 }
 
-// The page works without scripts: a doubt is settled by links and forms alone.
+// Everything works without scripts, by links and forms alone; a page with a run under way
+// loads itself anew.
 func TestBrowserWithoutScripts(t *testing.T) {
 	t.Parallel()
 	s, v := doubtful(t)
+	v.must(http.StatusOK, "POST", "/v1/keys/claim", `{"key": "lost", "takeover": "never", "lease": "1ms"}`)
 	b := openBrowser(t)
 	b.scripts(false)
-	b.login(v.url+"/doubts", apiToken)
-	b.until("k1", "k3", "UTC")
-	b.press("It went out…")
-	b.until("k1 went out?")
-	ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "the guest thanked us"))
-	b.press("Yes, it went out")
-	b.until("Your answer was taken", "the guest thanked us")
+	b.login(v.url, apiToken)
+	b.until("2 messages wait", "1 key waits", " UTC", "1 of 3 due rows sent")
+	b.press("4711")
+	b.until("Run 4711", "guest1@example.com", "UTC")
+
+	b.press("Doubts")
+	b.until("k1", "k3")
+	b.settles("It went out…", "k1 went out?", "Yes, it went out", "Your answer was taken")
 	s.reads(2, "sent")
+
+	b.press("Keys")
+	b.until("lost")
+	b.press("lost")
+	b.until("Nobody knows whether")
+	b.settles("It was done…", "lost was done?", "Yes, it was done", "settled as done: seen")
+
+	s.emu.Edit(stageSheet, func(book *sheetsemu.Book) { book.Tab(stageTab).Append("k4", "guest4@example.com", "2026-01-01", "") })
+	b.press("Preview")
+	b.until("1 of 1 due rows would be sent now", "Hello k4")
+	b.press("Run now…")
+	b.until("Run test now?")
+	b.press("Yes, run it now")
+	b.until("Run ", "1 of 1 due rows sent", "250 2.0.0 queued")
+	s.reads(5, "sent")
+}
+
+// settles gives a word: it presses, is asked once more, gives a reason and says yes.
+func (b *browser) settles(press, asked, yes, taken string) {
+	b.t.Helper()
+	b.press(press)
+	b.until(asked)
+	ask(b, chromedp.SendKeys(chromedp.CSS("#why"), "seen"))
+	b.press(yes)
+	b.until(taken)
 }
 
 // What stands in cells does nothing but to be read.

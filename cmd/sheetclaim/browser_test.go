@@ -201,10 +201,22 @@ func (b *browser) text() string {
 // until waits until the view's text holds all of these, without a reload by us.
 func (b *browser) until(texts ...string) {
 	b.t.Helper()
+	b.holds(visible, texts...)
+}
+
+// reaches waits until a page with that in its address is there.
+func (b *browser) reaches(address string) {
+	b.t.Helper()
+	b.holds(`document.readyState === "complete" ? location.href : ""`, address)
+}
+
+// holds waits until what the page answers to an expression holds all of these.
+func (b *browser) holds(expression string, texts ...string) {
+	b.t.Helper()
 	deadline := time.Now().Add(40 * time.Second)
 	for {
-		// A page on its way to the next one has no text to ask for.
-		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](visible))
+		// A page on its way to the next one has nothing to say.
+		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](expression))
 		lacks := ""
 		for _, want := range texts {
 			if !strings.Contains(text, want) {
@@ -215,24 +227,22 @@ func (b *browser) until(texts ...string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("the page does not say %q:\n%s", lacks, text)
+			b.t.Fatalf("the page does not say %q:\n%s\n%s", lacks, text, b.text())
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-// press clicks the link or button with that text, in one step, since a stream may put
-// another in its place at any moment.
+// press clicks the link or button with that text as soon as it is there, in one step,
+// since a stream may put another in its place at any moment.
 func (b *browser) press(text string) {
 	b.t.Helper()
 	const find = `(text => {
 		const all = [...document.querySelectorAll("a, button, summary")].filter(e => e.textContent.trim().startsWith(text) && !e.disabled);
 		if (all.length) all[0].click();
-		return all.length;
+		return all.length ? "pressed" : "";
 	})(%q)`
-	if script[int](b, fmt.Sprintf(find, text)) == 0 {
-		b.t.Fatalf("there is no %q to press:\n%s", text, b.text())
-	}
+	b.holds(fmt.Sprintf(find, text), "pressed")
 }
 
 // picture answers the whole page as a PNG. It is made as high as it is first, since

@@ -183,7 +183,7 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 	}
 	c.TrustedProxies = p.cfg.API.Proxies()
 	for _, t := range p.cfg.API.Tokens {
-		c.Tokens = append(c.Tokens, api.Token{Name: t.Name, Token: t.Token.Reveal(), Jobs: t.Jobs})
+		c.Tokens = append(c.Tokens, api.Token{Name: t.Name, Token: t.Token.Reveal(), Jobs: t.Jobs, ReadOnly: t.ReadOnly})
 	}
 	for _, name := range p.cfg.JobNames() {
 		s := p.cfg.Jobs[name]

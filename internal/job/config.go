@@ -128,6 +128,7 @@ type Token struct {
 	Token     Secret   `yaml:"token"`
 	TokenFile string   `yaml:"token_file"`
 	Jobs      []string `yaml:"jobs"` // nil: all of them
+	ReadOnly  bool     `yaml:"read_only"`
 }
 
 // Spec is one job as the file describes it.
