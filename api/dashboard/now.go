@@ -21,6 +21,7 @@ const (
 type board struct {
 	Jobs    []jobState
 	Running []runView
+	Next    time.Time // start of any job; zero: not known
 	Ended   []endedRun
 	Say     string // the progress in one sentence, for those who do not see it
 
@@ -90,6 +91,9 @@ func (p *Page) board(ctx context.Context, who *viewer) (*board, error) {
 			b.Troubled = append(b.Troubled, state.Last.Document)
 		}
 		b.Jobs = append(b.Jobs, state)
+		if !state.Next.IsZero() && (b.Next.IsZero() || state.Next.Before(b.Next)) {
+			b.Next = state.Next
+		}
 	}
 	for _, rec := range b.records {
 		if d := rec.Document; d.State == claim.RunFinished && len(b.Ended) < listed {

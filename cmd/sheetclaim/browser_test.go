@@ -181,6 +181,14 @@ func (b *browser) dark(yes bool) {
 	}
 }
 
+// zone puts the viewer into a time zone.
+func (b *browser) zone(name string) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // scripts lets the page's scripts run, or not.
 func (b *browser) scripts(run bool) {
 	b.t.Helper()
@@ -243,15 +251,4 @@ func (b *browser) press(text string) {
 		return all.length ? "pressed" : "";
 	})(%q)`
 	b.holds(fmt.Sprintf(find, text), "pressed")
-}
-
-// picture answers the whole page as a PNG. It is made as high as it is first, since
-// frames that were never in sight are not painted.
-func (b *browser) picture(width int64) []byte {
-	b.t.Helper()
-	high := script[int64](b, "document.documentElement.scrollHeight")
-	ask(b, chromedp.EmulateViewport(width, max(high, 600)))
-	ask(b, chromedp.Sleep(100*time.Millisecond))
-	defer b.size(width)
-	return ask(b, chromedp.FullScreenshot(100))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sheetclaim/sheetclaim/internal/sheetsemu"
 )
@@ -258,6 +259,9 @@ func TestBrowserAccessibility(t *testing.T) {
 				for _, fault := range b.axe() {
 					t.Errorf("%s, %d wide, dark %t: %s", name, width, dark, fault)
 				}
+				if n := script[int](b, `[...document.querySelectorAll("table")].filter(t => !t.caption?.innerText.trim() || !t.querySelector("th[scope=col]")).length`); n > 0 {
+					t.Errorf("%s: %d tables have no caption or no headers", name, n)
+				}
 				if over := script[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
 					t.Errorf("%s: %d pixels stick out at a width of %d", name, over, width)
 				}
@@ -277,6 +281,8 @@ func TestBrowserAccessibility(t *testing.T) {
 		b.open(v.url + path)
 		looks(name)
 	}
+	b.open(v.url)
+	b.goesByKeyboard()
 	b.open(v.url + "/preview/test?row=k4")
 	ask(b, chromedp.SendKeys(chromedp.CSS("input[name=to]"), "me@example.com"))
 	ask(b, chromedp.KeyEvent("\r"))
@@ -288,6 +294,38 @@ func TestBrowserAccessibility(t *testing.T) {
 	}
 	looks("doubts that are settled")
 	s.reads(2, "sent")
+}
+
+// goesByKeyboard walks the first view by Tab: past the navigation by the link that skips
+// it, else through it, in the order of the page, and one sees where one is.
+func (b *browser) goesByKeyboard() {
+	b.t.Helper()
+	const at = `(() => {
+		const e = document.activeElement, box = e.getBoundingClientRect(), look = getComputedStyle(e);
+		return [e.textContent.trim(), box.left >= 0 && box.top >= 0 && look.outlineStyle !== "none" ? "seen" : "not seen"];
+	})()`
+	var went []string
+	for range 4 {
+		ask(b, chromedp.KeyEvent(kb.Tab))
+		here := script[[2]string](b, at)
+		went = append(went, here[0])
+		if here[1] != "seen" {
+			b.t.Errorf("the focus on %q is %s", here[0], here[1])
+		}
+	}
+	if want := []string{"To the content", "sheetclaim", "Now", "Doubts"}; !slices.EqualFunc(went, want, strings.HasPrefix) {
+		b.t.Errorf("Tab goes through %q", went)
+	}
+	b.open(script[string](b, "location.href"))
+	ask(b, chromedp.KeyEvent(kb.Tab))
+	ask(b, chromedp.KeyEvent(kb.Enter))
+	ask(b, chromedp.KeyEvent(kb.Tab))
+	if here := script[[2]string](b, at); here[0] != "Look and decide" {
+		b.t.Errorf("after the link to the content Tab goes to %q", here[0])
+	}
+	if said := script[string](b, `document.querySelector("[role=status]")?.textContent ?? ""`); said != "No run is under way." {
+		b.t.Errorf("a screen reader is told %q", said)
+	}
 }
 
 // axe answers the serious and critical faults of the page that is open.

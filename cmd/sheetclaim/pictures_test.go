@@ -2,14 +2,23 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	img "image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 // demoProcess is the demo in a process of its own.
@@ -109,4 +118,43 @@ func TestPictures(t *testing.T) {
 			keep("settle" + tail)
 		}
 	}
+}
+
+// picture answers the whole page as a PNG. It is made as high as it is first, since
+// frames that were never in sight are not painted.
+func (b *browser) picture(width int64) []byte {
+	b.t.Helper()
+	high := script[int64](b, "document.documentElement.scrollHeight")
+	ask(b, chromedp.EmulateViewport(width, max(high, 600)))
+	ask(b, chromedp.Sleep(100*time.Millisecond))
+	defer b.size(width)
+	shot, err := png.Decode(bytes.NewReader(ask(b, chromedp.FullScreenshot(100))))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var small bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(shot)); err != nil {
+		b.t.Fatal(err)
+	}
+	return small.Bytes()
+}
+
+// fewColours is a picture with 256 colours at most: its own where it has no more, and
+// else each by the nearest of those that it has most of.
+func fewColours(shot img.Image) img.Image {
+	count := map[color.RGBA]int{}
+	all := shot.Bounds()
+	for y := all.Min.Y; y < all.Max.Y; y++ {
+		for x := all.Min.X; x < all.Max.X; x++ {
+			count[color.RGBAModel.Convert(shot.At(x, y)).(color.RGBA)]++
+		}
+	}
+	most := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return count[b] - count[a] })
+	var palette color.Palette
+	for _, c := range most[:min(256, len(most))] {
+		palette = append(palette, c)
+	}
+	few := img.NewPaletted(all, palette)
+	draw.Draw(few, all, shot, all.Min, draw.Src)
+	return few
 }
