@@ -166,7 +166,7 @@ func TestPageRunNow(t *testing.T) {
 	b = &book{}
 	v = visit(t, newServer(t, b, g.in))
 	g.view.Counts.Due, g.view.Holds = 201, []string{"201 rows are due, and the first run asks"}
-	page = v.want(200, "/preview/reviews/run", "201 rows are due", "and the first run asks.", `type="checkbox" name="confirm" value="yes" required`)
+	page = v.want(200, "/preview/reviews/run", "201 rows are due", "all 201 due rows are meant to be mailed", `type="checkbox" name="confirm" value="yes" required`)
 	v.post("/preview/reviews/run", url.Values{"form": {v.form(page)}, "run_id": {"first"}})
 	if r := b.last(); r.Confirmed {
 		t.Error("a large first run was confirmed by nobody")

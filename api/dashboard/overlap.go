@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,7 +48,12 @@ type meeting struct {
 }
 
 // Percent is the share of the interval that a run takes, in percent.
-func (j jobOverlap) Percent() int { return int(j.Ratio()*100 + 0.5) }
+func (j jobOverlap) Percent() string {
+	if percent := j.Ratio() * 100; percent >= 1 {
+		return fmt.Sprintf("%.0f", percent)
+	}
+	return "under 1"
+}
 
 // Fill is that share on a scale on which the whole interval is 500.
 func (j jobOverlap) Fill() int { return min(1000, int(j.Ratio()*500+0.5)) }
@@ -120,7 +126,7 @@ const (
 	chartWide  = 1000
 	laneHigh   = 16
 	barHigh    = 12
-	leastWide  = 2   // so that a short run is seen
+	leastWide  = 5   // so that a short run is seen
 	mostLanes  = 8   // further ones share the last
 	mostDrawn  = 800 // bars of a chart; the newest
 	foreignTop = 4   // below the lanes

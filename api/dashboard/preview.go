@@ -28,6 +28,7 @@ const previewPolicy = "default-src 'none'; script-src 'self'; style-src 'self' '
 // previewView is what a run of a job would do now.
 type previewView struct {
 	claim.Preview
+	Framed bool   // a message has HTML
 	Held   bool   // no run would send anything now, and the detail says why
 	Sheet  string // where it is seen; "": not known
 	Row    string // the only row that is shown; "": all that are due
@@ -114,6 +115,7 @@ func (p *Page) getPreview(v *visit) error {
 		line := previewRow{r, p.cfg.SheetURL(Place{made.Spreadsheet, made.Tab, made.TabID, made.Range, r.Row})}
 		if r.Message != nil {
 			view.Would = append(view.Would, line)
+			view.Framed = view.Framed || r.Message.HTML != ""
 		}
 		if r.Outcome != claim.Would {
 			view.Others = append(view.Others, line)

@@ -128,9 +128,17 @@ func (p *passedBy) count(c candidate) {
 
 // String says in words why rows are not due.
 func (p passedBy) String() string {
-	s := fmt.Sprintf("of %d rows, %d have a status that ends them, %d do not pass where, %d are not due yet", p.rows, p.handled, p.where, p.notYet)
-	if p.hidden > 0 {
-		s += fmt.Sprintf(", %d are hidden", p.hidden)
+	if p.rows == 0 {
+		return "the range has no rows"
+	}
+	s := "of " + counted(p.rows, "row")
+	for _, why := range []struct {
+		rows int
+		text string
+	}{{p.handled, "handled before"}, {p.where, "outside where"}, {p.notYet, "not due yet"}, {p.hidden, "hidden"}} {
+		if why.rows > 0 {
+			s += fmt.Sprintf(", %d %s", why.rows, why.text)
+		}
 	}
 	return s
 }

@@ -329,7 +329,7 @@ func TestSH20HiddenRows(t *testing.T) {
 				}
 				wantRun(t, in.run("1"), claim.RunSent, 2)
 				w.wantSent("guest1@example.com", "guest3@example.com")
-				if got := in.run("2"); !strings.Contains(got.Detail, "1 are hidden") {
+				if got := in.run("2"); !strings.Contains(got.Detail, "1 hidden") {
 					t.Errorf("the run does not tell of the hidden row: %s", got.Detail)
 				}
 			})

@@ -59,7 +59,8 @@ function follow(address) {
 
 localTimes(document);
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (zone !== "UTC") document.getElementById("zone").textContent = `Times are in the zone ${zone}; hold the pointer over one to see UTC.`;
+const foot = document.getElementById("zone");
+if (foot && zone !== "UTC") foot.textContent = `Times are in the zone ${zone}; hold the pointer over one to see UTC.`;
 for (const form of document.querySelectorAll("form[data-once]")) {
   form.addEventListener("submit", () => {
     for (const button of form.querySelectorAll("button")) button.disabled = true;
