@@ -105,7 +105,7 @@ func TestCheckOfASetUpThatWorks(t *testing.T) {
 	c.exits(0)
 	c.want("due rows", check.OK, "no row is due now")
 	c.want("fence", check.OK, "1 claim in it, none by another ledger")
-	c.want("overlaps", check.OK, "one starts every 5m0s: runs have room")
+	c.want("overlaps", check.OK, "one starts every 5m: runs have room")
 }
 
 func TestCheckForPeople(t *testing.T) {
