@@ -131,16 +131,17 @@ func (p passedBy) String() string {
 	if p.rows == 0 {
 		return "the range has no rows"
 	}
-	s := "of " + counted(p.rows, "row")
+	var s strings.Builder
+	s.WriteString("of " + counted(p.rows, "row"))
 	for _, why := range []struct {
 		rows int
 		text string
 	}{{p.handled, "handled before"}, {p.where, "outside where"}, {p.notYet, "not due yet"}, {p.hidden, "hidden"}} {
 		if why.rows > 0 {
-			s += fmt.Sprintf(", %d %s", why.rows, why.text)
+			fmt.Fprintf(&s, ", %d %s", why.rows, why.text)
 		}
 	}
-	return s
+	return s.String()
 }
 
 // wished reads the status of a row that a person wants sent again as if "resend"
