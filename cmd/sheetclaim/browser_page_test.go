@@ -35,7 +35,7 @@ func TestBrowserDemoAppearsLive(t *testing.T) {
 		return true;
 	})()`)
 	d.played(t)
-	b.until("1 message waits for a person", "No run is under way", "3 of 4 due rows sent, 1 unknown", "10 of 10 due rows sent", "the rest was given back")
+	b.until("1 message waits for a person", "1 key waits for a person", "The newest run of review-requests stopped", "No run is under way", "3 of 4 due rows sent, 1 unknown", "10 of 10 due rows sent", "the rest was given back")
 	seen := script[map[string]bool](b, "window.seen")
 	if !seen["demo-1"] && !seen["demo-2"] && !seen["demo-3"] || !seen["0 of 10 rows done"] || !seen["B-1012 sent"] {
 		t.Errorf("of the runs the page showed %v while they went on", seen)
