@@ -28,8 +28,9 @@ type beat struct {
 	Class, Title string
 }
 
-// newPulse draws the newest runs of a job, which come newest first.
+// newPulse draws the newest runs of a job that have ended; they come newest first.
 func newPulse(recent []claim.RunRecord) pulse {
+	recent = slices.DeleteFunc(slices.Clone(recent), func(r claim.RunRecord) bool { return r.Document.State != claim.RunFinished })
 	most, sent, ask := 1, 0, 0
 	for _, r := range recent {
 		most = max(most, r.Document.Counts.Sent)

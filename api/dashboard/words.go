@@ -43,7 +43,7 @@ func outcomeWord(d claim.Document) label {
 func rowOutcomeOf(o claim.Outcome) label {
 	switch o {
 	case "":
-		return label{"under way", "on"}
+		return label{"under way", "off"}
 	case claim.Sent:
 		return label{"sent", ""}
 	case claim.Failed:
