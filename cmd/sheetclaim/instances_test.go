@@ -286,6 +286,58 @@ func TestPartedInstance(t *testing.T) {
 	}
 }
 
+// The connection of an instance comes back right when its commit record is next, after its
+// lease has ended and before it can learn that: the ledger refuses the record, whether
+// another instance has its rows by then or nobody has.
+func TestPartedInstanceIsRefusedTheRecord(t *testing.T) {
+	t.Parallel()
+	for name, taken := range map[string]bool{"the lease has ended": false, "another has taken over": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 3 {
+				if refusedTheRecord(t, taken) {
+					return
+				}
+			}
+			t.Error("three times the instance gave up before its connection came back")
+		})
+	}
+}
+
+// refusedTheRecord answers whether the ledger was asked for the record; on a machine that
+// is very busy the instance may have given up waiting for it.
+func refusedTheRecord(t *testing.T, taken bool) (asked bool) {
+	s := newStage(t, dueRows(4))
+	address := pgtest.Address(t)
+	proxy := pgtest.NewProxy(t, address)
+	a := s.instance(s.onPostgres("parted", proxy.Address()))
+	parted := make(chan struct{})
+	atPhase(smtpsink.Rcpt)(s, sync.OnceFunc(func() { proxy.Close(); close(parted) })) // of the second message
+	a.run("4711", "Prefer", "respond-async")
+	<-parted
+	time.Sleep(shortLease + time.Second)
+	b := a
+	if taken {
+		b = s.instance(s.onPostgres("there", address))
+		b.runAll()
+	}
+	release := proxy.Hold("lease_until = CASE") // the renewal of the lease would tell it
+	defer release()
+	proxy.Open(t)
+	d, _ := a.run("4711")
+	if strings.Contains(d.Detail, "could not record the intent") {
+		return false
+	}
+	if d.Outcome != claim.RunStopped || d.Counts.Sent != 1 || !strings.Contains(d.Detail, "refused the commit record") {
+		t.Errorf("%s, %+v: %s", d.Outcome, d.Counts, d.Detail)
+	}
+	release()
+	time.Sleep(shortLease)
+	b.runAll()
+	s.wantEach(4, 0, "")
+	return true
+}
+
 // settle waits for the end of the run that lost touch, and runs what is left.
 func (s *stage) settle(a, b *instance) {
 	s.t.Helper()

@@ -25,6 +25,8 @@ type Proxy struct {
 	conns  map[net.Conn]bool
 	cut    func(b []byte) (send, end bool) // looks at what a client sends; nil: nothing is cut
 	cuts   int
+	held   []byte        // what a message holds that is not let through; nil: nothing
+	let    chan struct{} // closed when it is
 	sends  int
 	closed bool
 }
@@ -93,6 +95,33 @@ func (p *Proxy) CutAtCommit(reached bool) {
 	}
 }
 
+// Hold holds back every message that contains a text, until release is called: what
+// another connection sends meanwhile overtakes it.
+func (p *Proxy) Hold(text string) (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	let := make(chan struct{})
+	p.held, p.let = []byte(text), let
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.held = nil
+		close(let)
+	})
+}
+
+func (p *Proxy) wait(b []byte) {
+	p.mu.Lock()
+	let := p.let
+	if p.held == nil || !bytes.Contains(b, p.held) {
+		let = nil
+	}
+	p.mu.Unlock()
+	if let != nil {
+		<-let
+	}
+}
+
 // Cuts answers how many connections were cut at a commit.
 func (p *Proxy) Cuts() int {
 	p.mu.Lock()
@@ -146,6 +175,7 @@ func (p *Proxy) carry(client net.Conn) {
 	b := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(b)
+		p.wait(b[:n])
 		send, end := p.look(b[:n])
 		if end {
 			client.Close() // the answer is not let through
