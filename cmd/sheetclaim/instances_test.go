@@ -96,6 +96,28 @@ func (i *instance) run(id string, headers ...string) (claim.Document, http.Heade
 	return d, resp.Header
 }
 
+// ended waits for the end of a run without asking for it: that would settle one whose lease
+// has ended.
+func (i *instance) ended(id string) (d claim.Document) {
+	i.t.Helper()
+	for deadline := time.Now().Add(time.Minute); d.State != claim.RunFinished; time.Sleep(50 * time.Millisecond) {
+		req, err := http.NewRequestWithContext(i.t.Context(), http.MethodGet, i.url+"/v1/runs/test/"+id, http.NoBody)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		err = json.NewDecoder(resp.Body).Decode(&d)
+		resp.Body.Close()
+		if err != nil || time.Now().After(deadline) {
+			i.t.Fatalf("run %s has not ended: %+v, %v", id, d, err)
+		}
+	}
+	return d
+}
+
 // runAll runs until nothing is due.
 func (i *instance) runAll() {
 	i.t.Helper()
@@ -324,7 +346,12 @@ func refusedTheRecord(t *testing.T, taken bool) (asked bool) {
 	release := proxy.Hold("lease_until = CASE") // the renewal of the lease would tell it
 	defer release()
 	proxy.Open(t)
-	d, _ := a.run("4711")
+	var d claim.Document
+	if taken {
+		d, _ = a.run("4711") // attaches: for the ledger the run has ended
+	} else {
+		d = a.ended("4711")
+	}
 	if strings.Contains(d.Detail, "could not record the intent") {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -376,6 +377,7 @@ func (s *sim) settings() settings {
 	if s.plan.skip {
 		set["on_doubt"] = "skip"
 	}
+	maps.Copy(set, s.plan.more)
 	if s.plan.note {
 		set["columns"] = "{key: key, email: email, status: status, due: due, note: note}"
 	}

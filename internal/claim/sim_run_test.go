@@ -61,12 +61,8 @@ func simulate(t *testing.T, in makeStore, plan simPlan, weak *weakness, keep boo
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)))
 		began := time.Now()
-		s := &sim{
-			t: t, plan: plan, weak: weak, store: store, title: tabTitle, over: make(chan struct{}), byTag: map[string]*shadow{},
-			before: map[int]sighted{}, staked: map[string]staked{}, lost: map[string]overwritten{},
-			excused: map[string]int{}, counts: map[string]int{},
-		}
-		s.world()
+		s := newSim(t, plan, store)
+		s.weak = weak
 		s.put()
 		s.eager() // before watch, which is to see the sheet as the call finds it
 		s.watch()
@@ -109,6 +105,16 @@ func simulate(t *testing.T, in makeStore, plan simPlan, weak *weakness, keep boo
 		}
 	})
 	return res
+}
+
+func newSim(t *testing.T, plan simPlan, store simStore) *sim {
+	s := &sim{
+		t: t, plan: plan, store: store, title: tabTitle, over: make(chan struct{}), byTag: map[string]*shadow{},
+		before: map[int]sighted{}, staked: map[string]staked{}, lost: map[string]overwritten{},
+		excused: map[string]int{}, counts: map[string]int{},
+	}
+	s.world()
+	return s
 }
 
 // world makes the sheet's server and the mail server, with their faults.

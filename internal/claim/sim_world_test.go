@@ -51,6 +51,8 @@ type simPlan struct {
 	parts time.Duration // mean time between two times that a ledger is out of reach; 0: never
 	cutOn string        // the call whose commit most often gets no answer
 
+	more settings // of the job
+
 	dieOn, freezeOn string // calls at which processes like to die, or to stand still past their lease
 }
 
