@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -26,18 +25,17 @@ const (
 	connectWithin = 10 * time.Second
 	// usualSchema holds the tables, unless the address names another by search_path.
 	usualSchema = "sheetclaim"
+	// connectionName is what a connection calls itself in the table connections.
+	connectionName = "sheetclaim"
 )
 
-// sessionSettings are those of every connection. A commit is on disk when it is
-// answered; no statement waits for ever; a process that stands still in the middle
-// of a transaction does not hold up the others for long.
-var sessionSettings = map[string]string{
-	"synchronous_commit":                  "on",
-	"statement_timeout":                   "15s",
-	"lock_timeout":                        "10s",
-	"idle_in_transaction_session_timeout": "10s",
-	"timezone":                            "UTC",
-}
+// settings are those of every transaction. A commit is on disk when it is answered; no
+// statement waits for ever; a process that stands still in the middle of a transaction
+// does not hold up the others for long. They are set in each transaction anew, since
+// behind a pooler the next one may be another session's.
+const settings = `concat(set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '15s', true),
+	set_config('lock_timeout', '10s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
+	set_config('timezone', 'UTC', true), set_config('search_path', '%s', true))`
 
 // postgresEngine is the engine of a ledger that several machines share.
 type postgresEngine struct {
@@ -62,7 +60,7 @@ func OpenPostgres(ctx context.Context, address string, opts Options) (*DB, error
 	}
 	e.db = stdlib.OpenDBFromPool(e.pool)
 	s := newDB(e.db, e, opts)
-	if err := s.prepareServer(ctx, opts.NewID); err != nil {
+	if err := s.prepareServer(ctx, e, opts.NewID); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", named, e.explain(err)), s.Close())
 	}
 	e.patience = patience // from now on a server that went away is expected back
@@ -92,10 +90,9 @@ func parseAddress(address string) (*pgxpool.Config, string, error) {
 		return nil, "", fmt.Errorf("search_path in the address names the one schema that holds the ledger: "+
 			"expected lower-case letters, digits and _, found %q", schema)
 	}
-	c.RuntimeParams["search_path"] = schema
-	maps.Copy(c.RuntimeParams, sessionSettings)
-	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		c.RuntimeParams["sheetclaim.connection"] = rand.Text()
+	delete(c.RuntimeParams, "search_path") // a pooler would refuse it
+	cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		c.PgConn().CustomData()[connectionName] = rand.Text()
 		return nil
 	}
 	if c.RuntimeParams["application_name"] == "" {
@@ -106,7 +103,7 @@ func parseAddress(address string) (*pgxpool.Config, string, error) {
 
 // prepareServer makes sure that the server is one that keeps the promise, brings the
 // schema up to date and reads the ledger's id.
-func (s *DB) prepareServer(ctx context.Context, newID func() string) error {
+func (s *DB) prepareServer(ctx context.Context, e *postgresEngine, newID func() string) error {
 	var version int
 	var name string
 	err := s.db.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version')`).Scan(&version, &name)
@@ -117,12 +114,15 @@ func (s *DB) prepareServer(ctx context.Context, newID func() string) error {
 		return fmt.Errorf("expected PostgreSQL %d or later, found %s; move the ledger to a newer server", oldestPostgres/10000, name)
 	}
 	// Under the lock below statements see what others have committed meanwhile.
-	begun, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	begun, err := e.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return err
 	}
 	defer begun.Rollback()
 	t := &tx{sql: begun, engine: s.engine, now: time.Now().UTC()}
+	if _, err := t.ExecContext(ctx, `SELECT `+e.settings()); err != nil {
+		return err
+	}
 	if err := t.migrate(ctx, "postgres"); err != nil {
 		return err
 	}
@@ -150,18 +150,31 @@ func (e *postgresEngine) options(write bool) *sql.TxOptions {
 	return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 }
 
-// started reads the time when the transaction's view of the ledger is taken; now()
-// would be that of its begin. A writer leaves a token in the row of its connection, by
-// which its fate can be told.
+// settings are an expression that makes them. The schema's name is a plain one, see
+// parseAddress.
+func (e *postgresEngine) settings() string { return fmt.Sprintf(settings, e.schema) }
+
+// started makes the settings, and reads the time when the transaction's view of the
+// ledger is taken; now() would be that of its begin. A writer leaves a token in the row of
+// its connection, by which its fate can be told.
 func (e *postgresEngine) started(ctx context.Context, t *tx, write bool) (now time.Time, err error) {
+	var made string
 	if !write {
-		err = t.QueryRowContext(ctx, `SELECT clock_timestamp()`).Scan(&now)
+		err = t.QueryRowContext(ctx, `SELECT clock_timestamp(), `+e.settings()).Scan(&now, &made)
+		return now, err
+	}
+	var name any
+	err = t.conn.Raw(func(driver any) error {
+		name = driver.(*stdlib.Conn).Conn().PgConn().CustomData()[connectionName]
+		return nil
+	})
+	if err != nil {
 		return now, err
 	}
 	t.token = rand.Text()
-	err = t.QueryRowContext(ctx, `INSERT INTO connections (name, token) VALUES (current_setting('sheetclaim.connection'), ?)
+	err = t.QueryRowContext(ctx, `INSERT INTO `+e.schema+`.connections (name, token) VALUES (?, ?)
 		ON CONFLICT (name) DO UPDATE SET token = excluded.token, used_at = now()
-		RETURNING clock_timestamp(), pg_current_xact_id()::text`, t.token).Scan(&now, &t.number)
+		RETURNING clock_timestamp(), pg_current_xact_id()::text, `+e.settings(), name, t.token).Scan(&now, &t.number, &made)
 	return now, err
 }
 

@@ -78,7 +78,7 @@ func (e *postgresEngine) fate(ctx context.Context, open *commitError, limit time
 				return err
 			}
 			// A statement of its own, since one sees nothing that was committed after its begin.
-			return e.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM connections WHERE token = $1)`, open.token).Scan(&committed)
+			return e.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM `+e.schema+`.connections WHERE token = $1)`, open.token).Scan(&committed)
 		})
 		switch {
 		case err == nil && (status.String == "committed" || status.String == "aborted"):

@@ -27,9 +27,11 @@ func (e *postgresEngine) advice(err error) string {
 	case "42501":
 		return "the user may not do this; on a new ledger: GRANT CREATE ON DATABASE … TO this user, " +
 			"or run sheetclaim ledger migrate once as a user who may"
-	case "42704", "08P01":
-		return "the server does not know a setting that the ledger needs. A pooler that changes sessions between transactions " +
-			"(PgBouncer in transaction mode) cannot be used: give the server's own address, or a pool in session mode"
+	case "08P01":
+		return "the server does not take a setting in the address of the ledger, or is a pooler that does not; leave it out"
+	case "26000", "42P05":
+		return "the ledger is behind a pooler that changes sessions between transactions (PgBouncer in transaction mode): " +
+			"add default_query_exec_mode=exec to the address of the ledger"
 	case "53300":
 		return "all connections of the server are in use; raise its max_connections, or add pool_max_conns=4 to the address of the ledger"
 	case "25006":

@@ -3,10 +3,8 @@
 package pgtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	osexec "os/exec"
 	"os/user"
@@ -115,12 +113,8 @@ func (s *Server) init() error {
 // Up starts the server, on the port that it had before, and waits until it answers.
 func (s *Server) Up() error {
 	if s.port == 0 {
-		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		s.port = l.Addr().(*net.TCPAddr).Port
-		if err := l.Close(); err != nil {
+		var err error
+		if s.port, err = freePort(); err != nil {
 			return err
 		}
 	}
