@@ -180,7 +180,8 @@ func (p *pass) record(ctx context.Context, h *held, r Result, alerts []Alert) {
 		m.MessageID, m.Reply, m.SettledAt, m.RetryAt = h.MessageID, h.Reply, h.SettledAt, h.RetryAt
 	}
 	move := Move{
-		MessageKey: h.MessageKey, Claim: h.Claim, From: []State{Confirmed, Sending}, To: Settled, Set: set, Alerts: alerts,
+		// From claimed: the ledger may have lost what came after it, see docs/OPERATIONS.md, standbys.
+		MessageKey: h.MessageKey, Claim: h.Claim, From: []State{Claimed, Confirmed, Sending}, To: Settled, Set: set, Alerts: alerts,
 		Attempt: &Attempt{Number: h.Attempts, Verdict: r.Verdict, Step: r.Step, Reply: r.Reason(), MessageID: h.MessageID, At: r.At},
 		Event:   "outcome: " + string(h.Outcome),
 	}

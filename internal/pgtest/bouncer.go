@@ -31,7 +31,7 @@ func Bouncer(t testing.TB, address, mode string, sessions int) string {
 		t.Fatal(err)
 	}
 	s := &Server{}
-	if s.dir, err = os.MkdirTemp("", "pgtest"); err != nil {
+	if s.dir, err = os.MkdirTemp("", "pgtest"); err != nil { //nolint:usetesting // that lies in a folder which the pooler's user cannot enter
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
