@@ -176,14 +176,7 @@ func (s *Scratch) oneState(ctx context.Context) (string, bool, error) {
 	}()
 	reads, torn := 0, 0
 	for ended := false; !ended && reads < 3*states; reads++ {
-		select {
-		case err := <-written:
-			if err != nil {
-				return "", false, err
-			}
-			ended = true
-		default:
-		}
+		ended = len(written) > 0
 		cells, metadata, err := s.look(ctx, first, last)
 		if err != nil {
 			return "", false, err
@@ -191,6 +184,9 @@ func (s *Scratch) oneState(ctx context.Context) (string, bool, error) {
 		if cells[0] != cells[1] || cells[0] != metadata[probeKey] {
 			torn++
 		}
+	}
+	if err := <-written; err != nil { // a late write would fall into the next probe's cells
+		return "", false, err
 	}
 	if torn > 0 {
 		return fmt.Sprintf("NO: %d of %d reads mixed two states of cells and metadata", torn, reads), true, nil
