@@ -21,7 +21,7 @@ func (m *Main) overlap(ctx context.Context, p *parts, name string) (claim.Overla
 	var interval time.Duration
 	if spec := p.cfg.Jobs[name]; spec.Schedule != "" {
 		// The configuration was checked: a schedule that cannot be read does not come here.
-		if interval, err = schedule.Interval(spec.Schedule, spec.Zone(), now); err != nil {
+		if interval, err = schedule.Interval(spec.Schedule, spec.Clock(), now); err != nil {
 			return claim.Overlap{}, err
 		}
 	}

@@ -48,6 +48,9 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	if err := m.learnClocks(ctx, p, cfg.JobNames()...); err != nil {
+		return err
+	}
 	settled := make(chan struct{}, 1) // one is enough for all that was settled meanwhile
 	c := m.apiConfig(p, settled)
 	scheme := "http"
@@ -198,7 +201,7 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 			return nil
 		}
 		const some = 3
-		next, err := schedule.Next(s.Schedule, s.Zone(), m.Now(), some)
+		next, err := schedule.Next(s.Schedule, s.Clock(), m.Now(), some)
 		if err != nil {
 			m.log.Warn("next ticks", "job", name, "error", err)
 		}

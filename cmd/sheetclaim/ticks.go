@@ -33,7 +33,7 @@ func (m *Main) scheduler(ctx context.Context, p *parts) (*schedule.Scheduler, er
 			return nil, err
 		}
 		s.Entries = append(s.Entries, schedule.Entry{
-			Job: name, Spec: spec.Schedule, Zone: spec.Zone(), Last: last, Never: spec.CatchUp == claim.CatchNone,
+			Job: name, Spec: spec.Schedule, Zone: spec.Clock(), Last: last, Never: spec.CatchUp == claim.CatchNone,
 		})
 	}
 	return s, nil
@@ -63,6 +63,9 @@ func (m *Main) onceDue(ctx context.Context, cfg *job.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	if err := m.learnClocks(ctx, p, cfg.JobNames()...); err != nil {
+		return err
+	}
 	s, err := m.scheduler(ctx, p)
 	if err != nil {
 		return err

@@ -79,10 +79,10 @@ func reads(t time.Time, zone *time.Location, wall time.Time) bool {
 	return t.Add(time.Duration(offset) * time.Second).Equal(wall)
 }
 
-// loadZone resolves the zone of a spreadsheet: an IANA name, or Google's own form
-// for an offset, "GMT-07:00".
+// LoadZone resolves the zone of a spreadsheet: an IANA name, or Google's own form
+// for an offset, "GMT-07:00". Its error is for people.
 // Source: Sheets API, SpreadsheetProperties.timeZone.
-func loadZone(name string) (*time.Location, error) {
+func LoadZone(name string) (*time.Location, error) {
 	if zone, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
 		return zone, nil
 	}

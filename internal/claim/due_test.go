@@ -86,7 +86,7 @@ func TestInZoneIsNeverEarly(t *testing.T) {
 
 func TestLoadZone(t *testing.T) {
 	for name, offset := range map[string]int{"Europe/Berlin": 3600, "GMT-07:00": -7 * 3600, "Etc/GMT": 0} {
-		zone, err := loadZone(name)
+		zone, err := LoadZone(name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -96,7 +96,7 @@ func TestLoadZone(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "Local", "Mars/Olympus"} {
-		if _, err := loadZone(name); err == nil {
+		if _, err := LoadZone(name); err == nil {
 			t.Errorf("zone %q was accepted", name)
 		}
 	}

@@ -121,7 +121,7 @@ func fit(job *Job, g *Grid) (*fitted, error) {
 	zone := job.Zone
 	if zone == nil {
 		var err error
-		if zone, err = loadZone(g.Zone); err != nil {
+		if zone, err = LoadZone(g.Zone); err != nil {
 			return nil, err
 		}
 	}

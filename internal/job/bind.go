@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,12 +56,8 @@ func (s *Spec) open() func(time.Time) (bool, time.Time) {
 	if s.Window.IsZero() {
 		return nil
 	}
-	zone := s.zone
-	if zone == nil {
-		zone = time.UTC
-	}
 	return func(t time.Time) (bool, time.Time) {
-		t = t.In(zone)
+		t = t.In(cmp.Or(s.clock, time.UTC))
 		return s.Window.Contains(t), s.Window.Next(t)
 	}
 }
@@ -72,7 +69,7 @@ func (s *Spec) missed() func(string, time.Time) []time.Time {
 		return nil
 	}
 	return func(lastRun string, now time.Time) []time.Time {
-		ticks, _ := schedule.Missed(s.Schedule, s.zone, lastRun, now) // it was read when the file was
+		ticks, _ := schedule.Missed(s.Schedule, s.clock, lastRun, now) // it was read when the file was
 		return ticks
 	}
 }

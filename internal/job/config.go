@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
+	"github.com/sheetclaim/sheetclaim/internal/schedule"
 )
 
 // Config is the whole configuration file, checked and complete: defaults are filled
@@ -156,7 +157,8 @@ type Spec struct {
 	AllowSpreadsheets []string      `yaml:"allow_spreadsheets"`
 	Message           MessageSource `yaml:"message"`
 
-	zone *time.Location // of Timezone; nil when that is ""
+	zone  *time.Location // of Timezone; nil when that is ""
+	clock *time.Location // by which schedule and window go; nil until it is known
 }
 
 // ColumnNames maps what sheetclaim reads and writes to headers of the sheet. Only
@@ -266,8 +268,19 @@ func (c *Config) LogValue() slog.Value {
 // Proxies are the ranges of TrustedProxies.
 func (a *API) Proxies() []netip.Prefix { return a.proxies }
 
-// Zone is the job's own time zone; nil when the spreadsheet's counts.
-func (s *Spec) Zone() *time.Location { return s.zone }
+// Clock is the time zone by which schedule and window go. It is nil where it makes no
+// difference, and while NeedsClock.
+func (s *Spec) Clock() *time.Location { return s.clock }
+
+// NeedsClock reports whether schedule or window name times of day by the clock of the
+// spreadsheet, whose time zone the configuration does not say.
+func (s *Spec) NeedsClock() bool {
+	return s.clock == nil && (!s.Window.IsZero() || s.Schedule != "" && !schedule.SameInAllZones(s.Schedule))
+}
+
+// SetClock says what the time zone of the spreadsheet is. It has to come before the
+// job's first run.
+func (s *Spec) SetClock(zone *time.Location) { s.clock = zone }
 
 // AllowsRange reports whether a call may name this range.
 func (s *Spec) AllowsRange(a1 string) bool {

@@ -184,7 +184,7 @@ func TestDefaults(t *testing.T) {
 	got := []any{
 		c.RunMemory, c.Alerts.RepeatAfter, c.API.Listen, c.API.MaxWait, c.SMTP.Port, c.SMTP.TLS, c.SMTP.Connections,
 		c.SMTP.MessagesPerConnection, c.SMTP.Timeout, c.SMTP.DotTimeout, s.Limit, s.Wait, s.Lease, s.OnDoubt,
-		s.MaxAttempts, s.RetryAfter, s.FirstRunLimit, s.MaxLateness, s.CatchUp, s.Zone(), s.Window.IsZero(),
+		s.MaxAttempts, s.RetryAfter, s.FirstRunLimit, s.MaxLateness, s.CatchUp, s.Clock(), s.Window.IsZero(),
 	}
 	want := []any{
 		24 * time.Hour, time.Hour, "127.0.0.1:8080", 240 * time.Second, 587, job.StartTLS, 2,

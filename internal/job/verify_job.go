@@ -106,7 +106,7 @@ func (r *reader) zone(path string, s *Spec) {
 		r.at(path, "expected a time zone such as Europe/Berlin or UTC, found %s", r.show(path, s.Timezone))
 		return
 	}
-	s.zone, s.Window.zone = zone, zone
+	s.zone, s.clock = zone, zone
 }
 
 // pace checks the numbers that the promise rests on. An emulator answers at once, and
@@ -149,16 +149,11 @@ func (r *reader) catchUp(path string, s *Spec) {
 }
 
 func (r *reader) times(path string, s *Spec) {
-	const hint = "its times of day need a place and timezone is missing: add one such as Europe/Berlin"
-	if s.Schedule != "" {
-		if err := schedule.Validate(s.Schedule); err != nil {
-			r.at(path+".schedule", "%v, found %s", err, r.show(path+".schedule", s.Schedule))
-		} else if s.Timezone == "" && !schedule.SameInAllZones(s.Schedule) {
-			r.at(path+".schedule", hint)
-		}
+	if s.Schedule == "" {
+		return
 	}
-	if !s.Window.IsZero() && s.Timezone == "" {
-		r.at(path+".window", hint)
+	if err := schedule.Validate(s.Schedule); err != nil {
+		r.at(path+".schedule", "%v, found %s", err, r.show(path+".schedule", s.Schedule))
 	}
 }
 

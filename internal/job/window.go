@@ -14,7 +14,6 @@ import (
 type Window struct {
 	text  string
 	spans []span
-	zone  *time.Location
 }
 
 // span is open on its days from one minute of the day to another, which is not part
@@ -93,13 +92,10 @@ func (w Window) String() string { return w.text }
 // IsZero reports whether the window is always open.
 func (w Window) IsZero() bool { return len(w.spans) == 0 }
 
-// Contains reports whether the window is open at t, by the clock of the job's zone.
+// Contains reports whether the window is open at t, by the clock of t's own zone.
 func (w Window) Contains(t time.Time) bool {
 	if w.IsZero() {
 		return true
-	}
-	if w.zone != nil {
-		t = t.In(w.zone)
 	}
 	today := int(t.Weekday())
 	yesterday := (today + 6) % 7

@@ -8,11 +8,10 @@ import (
 	"github.com/sheetclaim/sheetclaim/internal/job"
 )
 
-// window is a window of a job in a zone.
-func window(t *testing.T, text, zone string) job.Window {
+// window is a window of a job.
+func window(t *testing.T, text string) job.Window {
 	t.Helper()
-	c := mustParse(t, minimal+"    window: \""+text+"\"\n    timezone: "+zone+"\n")
-	return c.Jobs["j"].Window
+	return mustParse(t, minimal+"    window: \""+text+"\"\n").Jobs["j"].Window
 }
 
 func TestWindow(t *testing.T) {
@@ -36,11 +35,16 @@ func TestWindow(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.window+" "+tt.at, func(t *testing.T) {
-			w := window(t, tt.window, tt.zone)
+			w := window(t, tt.window)
 			at, err := time.Parse(time.RFC3339, tt.at)
 			if err != nil {
 				t.Fatal(err)
 			}
+			zone, err := time.LoadLocation(tt.zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = at.In(zone)
 			if got := w.Next(at).UTC().Format(time.RFC3339); got != tt.next {
 				t.Errorf("next = %s, want %s", got, tt.next)
 			}
@@ -59,12 +63,13 @@ func TestSchedulesThatNeedNoZone(t *testing.T) {
 		"*/5 * * * *": false, "* * * * *": false, "7-59/15 * * * *": false, "0 * * * *": true, "@hourly": true,
 		"*/5 9 * * *": true, "*/5 * * * 1-5": true, "*/5 * 1 * *": true, "*/20 * * * *": true,
 	} {
-		_, err := job.Parse("c.yaml", []byte(minimal+"    schedule: \""+plan+"\"\n"), environment())
-		if needs := err != nil; needs != need {
-			t.Errorf("%s: needs a zone %v, want %v (%v)", plan, needs, need, err)
+		s := mustParse(t, minimal+"    schedule: \""+plan+"\"\n").Jobs["j"]
+		if needs := s.NeedsClock(); needs != need {
+			t.Errorf("%s: needs a zone %v, want %v", plan, needs, need)
 		}
-		if _, err := job.Parse("c.yaml", []byte(minimal+"    timezone: UTC\n    schedule: \""+plan+"\"\n"), environment()); err != nil {
-			t.Errorf("%s: %v", plan, err)
+		s = mustParse(t, minimal+"    timezone: Europe/Rome\n    schedule: \""+plan+"\"\n").Jobs["j"]
+		if s.NeedsClock() || s.Clock().String() != "Europe/Rome" {
+			t.Errorf("%s: goes by %v", plan, s.Clock())
 		}
 	}
 }
