@@ -92,6 +92,11 @@ bench: ## benchmarks, and the key ledger beside the script that it is measured a
 origins: ## the tests of the guides that the key ledger comes from, in full
 	SHEETCLAIM_ORIGINS=1 $(GO) test -count=1 -run 'TestLG01|TestOrigins' -v ./cmd/sheetclaim | grep -vE '^=== '
 
+KEYS ?= 10000000
+.PHONY: scale
+scale: ## KEYS keys (10000000) in the key ledger, on SQLite and Postgres: size, claims, prune; needs 15 GB and half an hour
+	SHEETCLAIM_KEYS=$(KEYS) $(GO) test -count=1 -timeout 2h -run 'TestManyKeys' -v ./cmd/sheetclaim | grep -vE '^(===|---) '
+
 .PHONY: vuln
 vuln: ## known vulnerabilities; needs the database of the Go project, so it is no gate
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...

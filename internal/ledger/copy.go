@@ -44,7 +44,7 @@ var ErrRunning = errors.New("a run is under way in this ledger")
 // is not in the copy.
 func (s *DB) Export(ctx context.Context, w io.Writer, live bool) (rows int64, err error) {
 	out := bufio.NewWriter(w)
-	err = s.once(ctx, false, func(t *tx) (err error) {
+	err = s.once(ctx, reading, func(t *tx) (err error) {
 		rows, err = s.export(ctx, t, json.NewEncoder(out), live)
 		return err
 	})
@@ -148,7 +148,7 @@ func (b table) export(ctx context.Context, t *tx, out *json.Encoder) (n int64, e
 func (s *DB) Import(ctx context.Context, r io.Reader) (rows int64, err error) {
 	var id string
 	// Not tried again: r cannot be read twice.
-	err = s.once(ctx, true, func(t *tx) (err error) {
+	err = s.once(ctx, alone, func(t *tx) (err error) {
 		rows, id, err = s.load(ctx, t, json.NewDecoder(bufio.NewReader(r)))
 		return err
 	})

@@ -24,12 +24,11 @@ type engine interface {
 	// attempt carries out one transaction, again where the engine knows that this is
 	// safe and helps.
 	attempt(ctx context.Context, once func(context.Context) error) error
-	// options are those of a transaction that writes, or only reads. Both see one state
-	// of the ledger, and writers exclude one another as if each were alone.
-	options(write bool) *sql.TxOptions
+	// options are those of a transaction.
+	options(m mode) *sql.TxOptions
 	// started is called first in a transaction, with the lock in hand if there is one.
 	// It answers the database's time, zero when this machine's counts.
-	started(ctx context.Context, t *tx, write bool) (time.Time, error)
+	started(ctx context.Context, t *tx, m mode) (time.Time, error)
 	// ask runs queries one after the other and gives scan the answer of each, which may
 	// have no row. Postgres gets them all at once.
 	ask(ctx context.Context, t *tx, qs []query, scan func(i int, row scanner) error) error

@@ -156,7 +156,11 @@ const pruneMost = 2000
 func (k *Keys) Prune(ctx context.Context, p key.Prune) (int64, error) {
 	var cutoff string
 	var old, ended int64
-	err := k.ledger.read(ctx, "count old keys", func(t *tx) error {
+	// To count many keys takes longer than a try of a transaction may.
+	err := k.ledger.once(ctx, reading, func(t *tx) error {
+		if err := t.engine.unhurried(ctx, t); err != nil {
+			return err
+		}
 		cutoff = stamp(t.now.AddDate(0, 0, -p.Days))
 		const count = `SELECT count(*) FROM keys k WHERE k.state IN ('done', 'released')`
 		if err := t.QueryRowContext(ctx, count).Scan(&ended); err != nil {
@@ -165,8 +169,10 @@ func (k *Keys) Prune(ctx context.Context, p key.Prune) (int64, error) {
 		return t.QueryRowContext(ctx, count+` AND k.ended_at < ?`, cutoff).Scan(&old)
 	})
 	switch {
-	case err != nil || p.Count || old == 0:
-		return old, err
+	case err != nil:
+		return 0, fmt.Errorf("ledger: count old keys: %w", k.ledger.engine.explain(err))
+	case p.Count || old == 0:
+		return old, nil
 	case !p.Force && old*100 >= ended*key.Greedy:
 		return 0, &key.GreedyError{Old: old, Ended: ended}
 	}

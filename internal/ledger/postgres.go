@@ -141,13 +141,13 @@ func (e *postgresEngine) oneOf(column string) string    { return column + ` = AN
 func (e *postgresEngine) array(values any) (any, error) { return values, nil }
 
 // options: a writer is serializable, so that what it read is still so when it
-// commits. The server refuses the one of two for which that is not so, and attempt
-// begins it again.
-func (e *postgresEngine) options(write bool) *sql.TxOptions {
-	if write {
+// commits, or it is a repeatable read, in which the rows are that it changes. The server
+// refuses the one of two for which that is not so, and attempt begins it again.
+func (e *postgresEngine) options(m mode) *sql.TxOptions {
+	if m == alone {
 		return &sql.TxOptions{Isolation: sql.LevelSerializable}
 	}
-	return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+	return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: m == reading}
 }
 
 // settings are an expression that makes them. The schema's name is a plain one, see
@@ -157,9 +157,9 @@ func (e *postgresEngine) settings() string { return fmt.Sprintf(settings, e.sche
 // started makes the settings, and reads the time when the transaction's view of the
 // ledger is taken; now() would be that of its begin. A writer leaves a token in the row of
 // its connection, by which its fate can be told.
-func (e *postgresEngine) started(ctx context.Context, t *tx, write bool) (now time.Time, err error) {
+func (e *postgresEngine) started(ctx context.Context, t *tx, m mode) (now time.Time, err error) {
 	var made string
-	if !write {
+	if m == reading {
 		err = t.QueryRowContext(ctx, `SELECT clock_timestamp(), `+e.settings()).Scan(&now, &made)
 		return now, err
 	}

@@ -115,12 +115,12 @@ func (e *sqliteEngine) attempt(ctx context.Context, once func(context.Context) e
 
 // options: _txlock=immediate makes a transaction that writes hold the write lock from
 // its start.
-func (e *sqliteEngine) options(write bool) *sql.TxOptions { return &sql.TxOptions{ReadOnly: !write} }
+func (e *sqliteEngine) options(m mode) *sql.TxOptions { return &sql.TxOptions{ReadOnly: m == reading} }
 
 // started makes sure that the file that was opened is still the ledger's. What is
 // written to a file that was removed or replaced is forgotten at the next start.
-func (e *sqliteEngine) started(_ context.Context, _ *tx, write bool) (time.Time, error) {
-	if !write || e.file == nil {
+func (e *sqliteEngine) started(_ context.Context, _ *tx, m mode) (time.Time, error) {
+	if m == reading || e.file == nil {
 		return time.Time{}, nil
 	}
 	info, err := os.Stat(e.path)

@@ -43,37 +43,52 @@ type query struct {
 // when write returns. Where the engine has to begin again it calls f again, so f
 // leaves nothing behind that a second call would not replace.
 func (s *DB) write(ctx context.Context, doing string, f func(t *tx) error) error {
-	return s.transact(ctx, doing, true, f)
+	return s.transact(ctx, doing, alone, f)
+}
+
+// writeRows is write for an f whose writes each depend on nothing but the row that they
+// change. It can be refused by others that change that row, and by nobody else.
+func (s *DB) writeRows(ctx context.Context, doing string, f func(t *tx) error) error {
+	return s.transact(ctx, doing, byRow, f)
 }
 
 // read runs f in a transaction that sees one state of the ledger. f may be called
 // again, too.
 func (s *DB) read(ctx context.Context, doing string, f func(t *tx) error) error {
-	return s.transact(ctx, doing, false, f)
+	return s.transact(ctx, doing, reading, f)
 }
 
-func (s *DB) transact(ctx context.Context, doing string, write bool, f func(t *tx) error) error {
-	err := s.engine.attempt(ctx, func(ctx context.Context) error { return s.once(ctx, write, f) })
+func (s *DB) transact(ctx context.Context, doing string, m mode, f func(t *tx) error) error {
+	err := s.engine.attempt(ctx, func(ctx context.Context) error { return s.once(ctx, m, f) })
 	if err != nil {
 		return fmt.Errorf("ledger: %s: %w", doing, s.engine.explain(err))
 	}
 	return nil
 }
 
+// mode is how a transaction stands to others. Each sees one state of the ledger.
+type mode int
+
+const (
+	reading mode = iota // and writes nothing
+	alone               // nothing that it has read changes before it is carried out
+	byRow               // no row that it changes does
+)
+
 // once makes one try of a transaction.
-func (s *DB) once(ctx context.Context, write bool, f func(t *tx) error) error {
+func (s *DB) once(ctx context.Context, m mode, f func(t *tx) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }() // back to the pool; what went wrong has been said
-	begun, err := conn.BeginTx(ctx, s.engine.options(write))
+	begun, err := conn.BeginTx(ctx, s.engine.options(m))
 	if err != nil {
 		return err
 	}
 	defer begun.Rollback() // after Commit it does nothing
 	t := &tx{conn: conn, sql: begun, engine: s.engine, routes: s.routes}
-	if t.now, err = s.engine.started(ctx, t, write); err != nil {
+	if t.now, err = s.engine.started(ctx, t, m); err != nil {
 		return err
 	}
 	if s.now != nil {
