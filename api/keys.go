@@ -52,8 +52,8 @@ func (s *Server) postClaim(c echo.Context) error {
 	if err != nil {
 		return keyProblem(err)
 	}
-	if want.RequestID != "" { // callers with other tokens may count their requests alike
-		want.RequestID = callOf(c).caller.name + ":" + want.RequestID
+	if want.RequestID != "" { // callers with other tokens may count their requests alike; quoted, no name runs into an id
+		want.RequestID = strconv.Quote(callOf(c).caller.name) + want.RequestID
 	}
 	a, err := keys.Claim(c.Request().Context(), want)
 	if err != nil {

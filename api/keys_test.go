@@ -148,7 +148,7 @@ func TestLG02LG03Takeover(t *testing.T) {
 // else does, not even a caller with another token who happens to use that name.
 func TestKeyRequestIDs(t *testing.T) {
 	s, clock := keyServer(t, func(c *api.Config) {
-		c.Tokens = []api.Token{{Name: "n8n", Token: secret}, {Name: "staging", Token: secret + "2"}}
+		c.Tokens = []api.Token{{Name: "n8n", Token: secret}, {Name: "staging", Token: secret + "2"}, {Name: "n8n:flow", Token: secret + "3"}}
 	})
 	claim := func(token, id string) (keyAnswer, bool) {
 		t.Helper()
@@ -160,16 +160,16 @@ func TestKeyRequestIDs(t *testing.T) {
 		}
 		return k, a.Header.Get("Idempotent-Replayed") == "true"
 	}
-	first, replayed := claim(secret, "flow-17")
+	first, replayed := claim(secret, "flow:17")
 	if !first.Won || replayed {
 		t.Fatalf("the first try: %+v, replayed %v", first, replayed)
 	}
 	clock.move(30 * time.Second)
-	again, replayed := claim(secret, "flow-17")
+	again, replayed := claim(secret, "flow:17")
 	if !again.Won || !replayed || again.Token != first.Token || again.LeaseUntil != "2026-11-30T12:01:30Z" || !contains(again.Detail, "same request") {
 		t.Errorf("the second try: %+v, replayed %v", again, replayed)
 	}
-	for _, other := range [][2]string{{secret, "flow-18"}, {secret, ""}, {secret + "2", "flow-17"}, {secret + "2", "n8n:flow-17"}} {
+	for _, other := range [][2]string{{secret, "flow-18"}, {secret, ""}, {secret + "2", "flow:17"}, {secret + "2", "n8n:flow:17"}, {secret + "3", "17"}} {
 		if k, replayed := claim(other[0], other[1]); k.Won || replayed || k.Token != "" {
 			t.Errorf("request %q: %+v", other[1], k)
 		}
@@ -178,7 +178,7 @@ func TestKeyRequestIDs(t *testing.T) {
 	if k, _ := claim(secret, "flow-18"); !k.Won || !k.Takeover {
 		t.Errorf("after the lease: %+v", k)
 	}
-	if k, replayed := claim(secret, "flow-17"); k.Won || replayed {
+	if k, replayed := claim(secret, "flow:17"); k.Won || replayed {
 		t.Errorf("a try after the takeover: %+v", k)
 	}
 }
@@ -255,6 +255,9 @@ func TestLG05KeysThatAreRefused(t *testing.T) {
 		{"claim", `{"key": "k", "request_id": 5}`, "field_invalid", "request_id"},
 		{"claim", `{"key": "k", "request_id": "{{ $execution.id }}"}`, "field_invalid", "request_id"},
 		{"claim", `{"key": "k", "request_id": "flow-undefined"}`, "field_invalid", "request_id"},
+		{"claim", `{"key": "k", "request_id": "flow-[object Object]"}`, "field_invalid", "request_id"},
+		{"claim", `{"key": "k", "request_id": " null "}`, "field_invalid", "request_id"},
+		{"claim", `{"key": "k", "request_id": null}`, "field_invalid", "request_id"},
 		{"claim", body(`{"key": "k", "request_id": %q}`, strings.Repeat("r", 257)), "field_invalid", "request_id"},
 		{"claim", `{"key": "k", "token": "x"}`, "field_unknown", "token"},
 		{"done", `{"key": "k"}`, "field_invalid", "token"},

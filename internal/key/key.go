@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -122,13 +123,24 @@ func (c Claim) Checked() (Claim, error) {
 	if c.RequestID, err = line("request_id", c.RequestID, MaxID); err != nil {
 		return c, err
 	}
-	if strings.Contains(c.RequestID, "{{") || strings.Contains(c.RequestID, "undefined") {
+	if isNoID(c.RequestID) {
 		return c, fault("request_id", "expected an id that no other request has, found %q: look for an expression that was not evaluated", c.RequestID)
 	}
 	if len(c.Note) > MaxNote || !isText(c.Note) {
 		return c, fault("note", "expected a note of at most %d bytes of text, found %d bytes", MaxNote, len(c.Note))
 	}
 	return c, nil
+}
+
+// isNoID reports whether an id is what programs write for a value that is not there:
+// requests that share one would share a claim.
+func isNoID(id string) bool {
+	for _, part := range []string{"{{", "undefined", "[object Object]"} {
+		if strings.Contains(id, part) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"null", "None", "NaN"}, id)
 }
 
 // checkLease refuses a lease that is none; 0 is DefaultLease.
