@@ -150,6 +150,40 @@ func TestRowsThatNobodySettlesAreUnknown(t *testing.T) {
 	})
 }
 
+// fasterBook lets somebody else settle what a recovery has just been told of.
+type fasterBook struct {
+	claim.Ledger
+
+	first func() error
+}
+
+func (b fasterBook) Orphans(ctx context.Context, job string) ([]claim.Message, []claim.OpenBatch, error) {
+	ms, bs, err := b.Ledger.Orphans(ctx, job)
+	return ms, bs, errors.Join(err, b.first())
+}
+
+// Of two instances that find the same unsettled row one calls it unknown, with one
+// alert; to be the slower one is no error.
+func TestTwoRecoveriesOfAHandedRow(t *testing.T) {
+	inWorld(t, dueRows(1), func(w *world) {
+		w.alone(nil, func(in *install) {
+			in.claims("4711")
+			time.Sleep(in.job.Lease + time.Millisecond) // before the run itself looks
+			slower := in.svc.Worker()
+			slower.Ledger = fasterBook{slower.Ledger, func() error { return in.svc.RecoverAll(context.Background()) }}
+			if err := slower.Recover(context.Background(), in.job, claim.RunRef{Job: "test", ID: "recovery"}); err != nil {
+				t.Error(err)
+			}
+			if s := w.status("k1"); !strings.HasPrefix(s, "unknown 4711: ") || in.alerts()[claim.AlertUnknown] != 1 {
+				t.Errorf("status %q, alerts %v", s, in.alerts())
+			}
+			if strings.Contains(in.log.String(), "level=ERROR") {
+				t.Error("the slower recovery logs an error")
+			}
+		})
+	})
+}
+
 func TestPersonsWordOutlastsALateReceipt(t *testing.T) {
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {

@@ -102,8 +102,11 @@ func (w *Worker) callUnknown(ctx context.Context, run RunRef, m Message, why str
 		Attempt: &Attempt{Number: m.Attempts, Verdict: Doubtful, Step: lastStep(was.State), Reply: m.Reason, MessageID: m.MessageID, At: m.SettledAt},
 		Alerts:  []Alert{alert}, Event: "recovered: " + m.Reason,
 	}})
-	if err != nil || !moved[0] {
+	switch {
+	case err != nil:
 		w.Log.Error("a claim could not be called unknown now", "job", m.Job, "run", m.Run.ID, "key", m.Key, "error", err)
+		return was
+	case !moved[0]: // another process, or the caller's receipt, was faster
 		return was
 	}
 	w.Log.Warn("recovered", "job", m.Job, "run", m.Run.ID, "key", m.Key, "remedy", CallUnknown)
