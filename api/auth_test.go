@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -182,6 +183,18 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 		if contains(log.String(), never) {
 			t.Errorf("the log holds %q:\n%s", never, &log)
 		}
+	}
+}
+
+// Whoever watches the log for errors is not called because callers hang up.
+func TestCallerThatHungUpIsNoError(t *testing.T) {
+	var log bytes.Buffer
+	s, _ := keyServer(t, func(c *api.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	send(t, s, request("POST", "/v1/keys/claim", `{"key": "k"}`).WithContext(gone)).want(t, 503, "ledger_unavailable")
+	if !contains(log.String(), "level=INFO") || contains(log.String(), "level=ERROR") {
+		t.Errorf("the log reads\n%s", &log)
 	}
 }
 

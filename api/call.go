@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -57,10 +59,13 @@ func (c *call) attrs() []slog.Attr {
 }
 
 // level keeps what asks every few seconds out of the usual log. A failed run
-// answers 502 and is no fault of the service: its own lines say enough.
+// answers 502 and is no fault of the service: its own lines say enough. Nor is a caller
+// that hung up.
 func (s *Server) level(c echo.Context) slog.Level {
+	cause := callOf(c).cause
+	hungUp := errors.Is(cause, context.Canceled) && c.Request().Context().Err() != nil
 	switch {
-	case callOf(c).cause != nil:
+	case cause != nil && !hungUp:
 		return slog.LevelError
 	case s.open[c.Request().Method+" "+c.Path()]:
 		return slog.LevelDebug
