@@ -1,10 +1,12 @@
 package main
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sheetclaim/sheetclaim/internal/claim"
 	"github.com/sheetclaim/sheetclaim/internal/sheetsemu"
 )
 
@@ -35,12 +37,25 @@ func TestTimesOfDayOfUnknownSpreadsheet(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, dueRows(1))
 	config := s.config("nowhere", `window: "17:30-18:30"`)
-	s.edit(config, stageTab+"!", "Gone!")
+	s.edit(config, "spreadsheet: "+stageSheet, "spreadsheet: gone")
 	for _, args := range [][]string{{"run"}, {"serve"}, {"preview"}} {
 		p := newProgram(nil)
 		code := p.Run(t.Context(), append([]string{"--config", config}, args...))
-		if said := p.err.String(); code != exitError || !strings.Contains(said, "set timezone in the job") || !strings.Contains(said, "Gone") {
+		if said := p.err.String(); code != exitError || !strings.Contains(said, "set timezone in the job") || !strings.Contains(said, `"gone"`) {
 			t.Errorf("%v: exit %d: %s%s", args, code, p.out.String(), said)
 		}
+	}
+}
+
+// A tab that somebody renamed, and a header that somebody cleared, are for a run to say,
+// with an alert: the service starts, and the other jobs go on.
+func TestTimesOfDayOfBrokenTab(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, dueRows(1))
+	config := s.config("broken", `schedule: "0 9 * * *"`, `window: "00:00-24:00"`)
+	s.edit(config, stageTab+"!", "Renamed!")
+	a := s.serve(config).must(http.StatusBadGateway, "POST", "/v1/runs", `{"run_id": "4711"}`)
+	if a.doc.Outcome != claim.RunFailed || !strings.Contains(a.doc.Detail, "Renamed") {
+		t.Errorf("answered %s", a.body)
 	}
 }

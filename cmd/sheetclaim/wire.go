@@ -33,6 +33,7 @@ const googleQuota = 60
 type parts struct {
 	cfg       *job.Config
 	ledger    *ledger.DB
+	sheets    *sheets.Client
 	mailer    *mailer.SMTP
 	alerts    *alert.Deliverer
 	callbacks *alert.Caller
@@ -128,6 +129,7 @@ func (m *Main) openWith(ctx context.Context, cfg *job.Config, client *sheets.Cli
 			return nil, err
 		}
 	}
+	p.sheets = client
 	p.service = m.newService(p, client, jobs)
 	return p, nil
 }

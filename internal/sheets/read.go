@@ -78,6 +78,22 @@ func (c *Client) tabs(ctx context.Context, spreadsheet string) ([]claim.Tab, *fa
 	return tabs, f
 }
 
+// Zone answers the time zone of a spreadsheet, by Google's name for it, whatever has
+// become of its tabs.
+func (c *Client) Zone(ctx context.Context, spreadsheet string) (name string, err error) {
+	_, f := c.read(ctx, call{name: "zone", spreadsheet: spreadsheet}, false, func(ctx context.Context) error {
+		book, err := c.service.Spreadsheets.Get(spreadsheet).Fields("properties(timeZone)").Context(ctx).Do()
+		if err == nil && book.Properties != nil {
+			name = book.Properties.TimeZone
+		}
+		return err
+	})
+	if f != nil {
+		return "", f.words
+	}
+	return name, nil
+}
+
 // grid reads a list of ranges in one response.
 func (c *Client) grid(ctx context.Context, t claim.Target, area Range, ask claim.Ask, list []Range) (*claim.Grid, *failure) {
 	byURL := queryLength(texts(list)) <= maxQuery
