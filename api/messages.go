@@ -47,7 +47,7 @@ func ListMessages(ms []claim.Message) MessageList {
 		list.Messages[i] = MessageView{
 			Job: m.Job, Spreadsheet: m.Spreadsheet, Tab: m.Tab.Title, Row: m.Row, Key: m.Key, Generation: m.Generation,
 			State: WaitsUnknown, RunID: m.Run.ID, Attempts: m.Attempts, MessageID: m.MessageID, Reason: m.Reason, SettledAt: m.SettledAt,
-			Advice: claim.SMTPReplyLost.Advice() + ", or send that word to POST /v1/messages/settle",
+			Advice: m.Advice() + ", or send that word to POST /v1/messages/settle",
 		}
 		if m.Wish {
 			list.Messages[i].State, list.Messages[i].Advice = WaitsResend, "there is nothing to do: the next run sends it again"

@@ -125,6 +125,11 @@ func TestMessageThatIsListed(t *testing.T) {
 	if advice, ok := got["advice"].(string); !ok || !contains(advice, "/v1/messages/settle") || !contains(advice, "Message-ID") {
 		t.Errorf("advice %v", got["advice"])
 	}
+	handed := doubt("reviews", "B-3", 0)
+	handed.MessageID = "" // a caller did the work
+	if advice := api.ListMessages([]claim.Message{handed}).Messages[0].Advice; contains(advice, "mail server") || !contains(advice, "n8n: the execution") {
+		t.Errorf("advice for a row that was handed out: %s", advice)
+	}
 	delete(got, "advice")
 	want := map[string]any{
 		"job": "reviews", "spreadsheet": "S1", "tab": "Visits", "row": 3.0, "key": "B-1", "generation": 1.0, "state": "unknown", "run_id": "4711",

@@ -93,7 +93,7 @@ func TestCheckMailServer(t *testing.T) {
 		want []string
 	}{
 		"TLS from the first byte at a server without": {smtpsink.Options{}, "tls: implicit", 1, []string{"does not speak TLS from the first byte", "starttls"}},
-		"no STARTTLS":                   {smtpsink.Options{}, "tls: starttls", 1, []string{"does not offer STARTTLS"}},
+		"no STARTTLS":                   {smtpsink.Options{}, "tls: starttls", 1, []string{"does not offer STARTTLS", "smtp.tls: none"}},
 		"a greeting waited for in vain": {smtpsink.Options{TLS: smtpsink.Implicit}, "tls: starttls, timeout: 1s", 1, []string{"did not greet within 1s", "smtp.tls: implicit"}},
 		"a sender that is not the account's": {
 			smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Mail, Action: smtpsink.Reply, Text: "550 5.7.60 Client does not have permissions to send as this sender"}}},

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -227,7 +229,10 @@ func (m *Main) user() string {
 			return who
 		}
 	}
-	return "unknown"
+	if id := os.Getuid(); id >= 0 { // -1 on Windows
+		return "uid-" + strconv.Itoa(id)
+	}
+	return "somebody"
 }
 
 // desk is where messages wait for a person's word: the api.Desk over a ledger.

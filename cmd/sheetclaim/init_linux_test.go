@@ -69,6 +69,9 @@ func TestInitAsksOnATerminal(t *testing.T) {
 	if said := p.out.String(); !strings.Contains(said, "expected an address such as") || !strings.Contains(said, `[Booking no]`) || !strings.Contains(said, "expected one of the columns") {
 		t.Errorf("said %s", said)
 	}
+	if said := p.out.String(); strings.Contains(said, "compare the names under columns") {
+		t.Errorf("the sheet was read, and yet said %s", said)
+	}
 	cfg, err := job.Load(path, p.Env)
 	if err != nil {
 		t.Fatal(err)

@@ -177,8 +177,11 @@ func (i *interview) checkHeader(answer string) (string, error) {
 // next says what is left to do.
 func (i *interview) next(path string, s job.Starter) error {
 	lines := []string{fmt.Sprintf("Wrote %s.", path), "What is left to do:"}
-	if s.Credentials != "" {
+	if s.Credentials != "" && len(i.headers) == 0 {
 		lines = append(lines, "  - put the key of the service account at "+s.Credentials+", and share the sheet with its address as an editor")
+	}
+	if len(i.headers) == 0 {
+		lines = append(lines, fmt.Sprintf("  - compare the names under columns with the sheet's header, which could not be read: %s, %s, %s", s.Key, s.Email, s.Status))
 	}
 	switch {
 	case s.Username != "" && s.PasswordFile != "":

@@ -119,6 +119,15 @@ func TestConfigNamesWhatPeopleRegret(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
+	first, err := job.Starter{}.File()
+	if err != nil || !strings.Contains(string(first), (job.Starter{}).Placeholder()) {
+		t.Fatalf("%v: %s", err, first)
+	}
+	c = &job.Config{Jobs: map[string]*job.Spec{"mail": {Message: job.MessageSource{Text: (job.Starter{}).Placeholder()}}}}
+	r = &Report{}
+	if r.Config(c); r.Count(Warn) != 1 || !strings.Contains(last(r), "still the one that init wrote") {
+		t.Errorf("%v", r.Findings)
+	}
 	c = &job.Config{SMTP: &job.SMTP{Host: "localhost", TLS: job.NoTLS, DotTimeout: 10 * time.Minute}}
 	r = &Report{}
 	if r.Config(c); r.Count(Warn) != 0 || r.Count(OK) != 1 {

@@ -3,9 +3,11 @@ package check
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/mail"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +49,11 @@ func (r *Report) Config(c *job.Config) {
 	}
 	if w := c.Alerts.Webhook; w != nil && w.Secret == "" {
 		r.Warn(Configuration, "", "alerts.webhook has no secret: its receiver cannot tell our alerts from others", "set alerts.webhook.secret")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Jobs)) {
+		if c.Jobs[name].Message.Unwritten() {
+			r.Warn(Configuration, name, "message.text is still the one that init wrote", "write your message: customers would get that sentence")
+		}
 	}
 	for _, text := range c.Warnings() {
 		r.Warn(Configuration, "", text, "")

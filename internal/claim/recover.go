@@ -127,13 +127,20 @@ func unknownAlert(m Message) Alert {
 		Kind: AlertUnknown, Job: m.Job, Run: m.Run.ID, Cause: string(SMTPReplyLost),
 		Rows: []AlertRow{{Row: m.Row, Key: m.Key, Detail: m.Reason}},
 		Seen: m.Reason + "; Message-ID " + cmp.Or(m.MessageID, "not known"),
-		Done: "the row is unknown and never sent again by itself", Todo: SMTPReplyLost.Advice(),
+		Done: "the row is unknown and never sent again by itself", Todo: m.Advice(),
 	}
 	if m.MessageID == "" { // no message of ours: it was handed out
 		a.Cause, a.Seen = "not_settled", m.Reason
-		a.Todo = "find out in the caller's log (n8n: the execution) whether it did its work for the row; then type sent or resend into the status cell, or use sheetclaim settle"
 	}
 	return a
+}
+
+// Advice says what a person can do about a message of unknown fate.
+func (m Message) Advice() string {
+	if m.MessageID == "" { // no message of ours: it was handed out
+		return "find out in the caller's log (n8n: the execution) whether it did its work for the row; then type sent or resend into the status cell, or use sheetclaim settle"
+	}
+	return SMTPReplyLost.Advice()
 }
 
 // recovery settles what dead runs left in one place.

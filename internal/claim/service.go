@@ -69,7 +69,7 @@ func (r RunRecord) claimOnly() bool { return strings.HasSuffix(r.Params, claimOn
 var ErrReused = errors.New("this run_id names another run: use a new run_id, or send the same spreadsheet, range, limit and dry_run to the same address")
 
 // ErrNoMail says that a job has nothing to mail.
-var ErrNoMail = errors.New("the job has no message: its rows are claimed by POST /v1/claims and sent by the caller, or give the job a message")
+var ErrNoMail = errors.New("the job is claim_only and has no message: claim its rows with POST /v1/claims, or give it a message in place of claim_only")
 
 // errLeaseEnded ends a run whose claims another may have settled.
 var errLeaseEnded = errors.New("the run's lease has ended")

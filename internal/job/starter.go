@@ -24,6 +24,15 @@ type Starter struct {
 	Subject                 string
 }
 
+// unwritten stands in a first configuration where the message has to be written.
+const unwritten = "write here what your message says."
+
+// Placeholder stands where the message has to be written.
+func (Starter) Placeholder() string { return unwritten }
+
+// Unwritten reports whether the message is still that of a first configuration.
+func (m MessageSource) Unwritten() bool { return strings.Contains(m.Text, unwritten) }
+
 //go:embed starter.yaml.tmpl
 var starterText string
 

@@ -142,6 +142,9 @@ func (m *SMTP) greetingTrouble(err error) (problem, advice string) {
 
 func (m *SMTP) startTLSTrouble(err error) (problem, advice string) {
 	if errors.Is(err, errNoSTARTTLS) {
+		if isLoopback(m.cfg.Host) {
+			return m.server() + " does not offer STARTTLS", "set smtp.tls: none, without smtp.username, if it is a mail catcher or relay on this machine"
+		}
 		return m.server() + " does not offer STARTTLS",
 			"use the server's submission port (587 with starttls, 465 with smtp.tls: implicit); " +
 				"something on the way may also have taken the offer away"
