@@ -32,7 +32,7 @@ func TestDemo(t *testing.T) {
 		`(?m)^demo-\d +overlapped +`:                                               2,
 		`(?m)^\d+ +B-10\d\d +completed +sent +demo-\d +1$`:                         10,
 		`(?m)^5 +B-1004 +cancelled +0$`:                                            1, // not to be asked
-		`(?m)^7 +B-1006 +completed +sent +earlier +0$`:                                      1, // sent long ago
+		`(?m)^7 +B-1006 +completed +sent +earlier +0$`:                             1, // sent long ago
 		`(?m)^1 alert caught: \[sheetclaim\] review-requests: runs overlap`:        1,
 		`(?m)^3 runs wanted the same rows .* Every due row got exactly one messag`: 1,
 	} {

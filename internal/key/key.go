@@ -104,6 +104,9 @@ func (c Claim) Checked() (Claim, error) {
 	if c.Key, err = Clean(c.Key); err != nil {
 		return c, err
 	}
+	if unfilled(c.Key) {
+		return c, fault("key", "expected a key with an id in it, found %q: look for a variable or an expression without a value", c.Key)
+	}
 	if c.Lease, err = checkLease(c.Lease); err != nil {
 		return c, err
 	}
@@ -141,6 +144,15 @@ func isNoID(id string) bool {
 		}
 	}
 	return slices.Contains([]string{"null", "None", "NaN"}, id)
+}
+
+// unfilled reports a key whose id was not there when it was put together, as
+// stripe:$(jq -r .id) makes it, or an expression of n8n. The first event without an id would
+// win such a key, and all others would count as copies of it.
+func unfilled(text string) bool {
+	empty := func(part string) bool { return part == "undefined" || part == "null" }
+	expression := strings.Contains(text, "{{ $") || strings.Contains(text, "{{$")
+	return expression || strings.HasSuffix(text, ":") || slices.ContainsFunc(strings.Split(text, ":"), empty)
 }
 
 // checkLease refuses a lease that is none; 0 is DefaultLease.

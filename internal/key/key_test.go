@@ -40,6 +40,17 @@ func TestClaimThatIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
+	for _, unfilled := range []string{"stripe:", "stripe:undefined", "shopify:null:7", "github:{{ $json.headers['x-github-delivery'] }}", "null"} {
+		var fault *key.FaultError
+		if _, err := (key.Claim{Key: unfilled}).Checked(); !errors.As(err, &fault) || fault.Field != "key" {
+			t.Errorf("%s: %v", unfilled, err)
+		}
+	}
+	for _, filled := range []string{"annulled:7", "stripe:undefined_7", "a::b", ":k"} {
+		if _, err := (key.Claim{Key: filled}).Checked(); err != nil {
+			t.Errorf("%s: %v", filled, err)
+		}
+	}
 	var fault *key.FaultError
 	if _, err := (key.Claim{Key: "k", Lease: key.MaxLease + 1}).Checked(); !errors.As(err, &fault) {
 		t.Errorf("a lease of more than a year: %v", err)
