@@ -288,3 +288,14 @@ func TestNoDesk(t *testing.T) {
 	}
 	do(t, s, "POST", "/v1/messages/settle", `{"key": "k", "outcome": "sent", "why": "x"}`).want(t, 404, "message_unknown")
 }
+
+// A row that a caller was handed has no Message-ID to look for.
+func TestPageSaysWhereToLook(t *testing.T) {
+	handed := doubt("reviews", "B-1", 0)
+	handed.MessageID = ""
+	v := visit(t, twoTenants(t, &desk{waiting: []claim.Message{handed}}))
+	v.login(secret)
+	if _, page := v.get("/doubts"); !contains(page, "in n8n, the execution") || contains(page, "<dt>Message-ID") {
+		t.Errorf("the page says %s", page)
+	}
+}

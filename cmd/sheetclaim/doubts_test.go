@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -261,13 +263,17 @@ func TestQuoted(t *testing.T) {
 }
 
 func TestUser(t *testing.T) {
+	nobody := fmt.Sprint("uid-", os.Getuid())
+	if os.Getuid() < 0 {
+		nobody = "somebody"
+	}
 	for _, tt := range []struct {
 		env  map[string]string
 		want string
 	}{
 		{map[string]string{"USER": "ada", "LOGNAME": "bob"}, "ada"},
 		{map[string]string{"USER": "", "LOGNAME": "bob"}, "bob"},
-		{nil, "unknown"},
+		{nil, nobody},
 	} {
 		if got := newProgram(tt.env).user(); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.env, got, tt.want)

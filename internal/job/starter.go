@@ -110,7 +110,7 @@ var headerGuesses = map[string][]string{
 func GuessHeader(role string, headers []string) string {
 	for _, guess := range headerGuesses[role] {
 		for _, h := range headers {
-			if Normalize(h) == guess {
+			if strings.ReplaceAll(Normalize(h), "_", " ") == guess {
 				return h
 			}
 		}
