@@ -28,7 +28,7 @@ func (k *Keys) Claim(ctx context.Context, c key.Claim) (a key.Answer, err error)
 	token := strings.ToLower(rand.Text())
 	err = k.together(ctx, keyCall{
 		key: c.Key, rank: 1,
-		change: func(now time.Time) query { return claimKey(c, token, now) },
+		change: func(now time.Time) change { return claimKey(c, token, now) },
 		judge: func(ctx context.Context, t *tx, h heldKey, changed bool) (err error) {
 			a, err = t.claimedKey(ctx, c, h, changed)
 			return err
@@ -38,8 +38,8 @@ func (k *Keys) Claim(ctx context.Context, c key.Claim) (a key.Answer, err error)
 }
 
 // claimKey gives a key to a claim when it may have it.
-func claimKey(c key.Claim, token string, now time.Time) query {
-	return query{
+func claimKey(c key.Claim, token string, now time.Time) change {
+	q := query{
 		`INSERT INTO keys AS k (key, state, token, owner, note, takeover, claimed_at, lease_until, request_id)
 		VALUES (?, 'claimed', ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (key) DO UPDATE SET state = 'claimed', token = excluded.token, owner = excluded.owner, note = excluded.note,
@@ -48,9 +48,13 @@ func claimKey(c key.Claim, token string, now time.Time) query {
 			result = '', settled_by = '', why = '', request_id = excluded.request_id
 		WHERE k.state = 'released'
 			OR k.state = 'claimed' AND k.takeover = 'expired' AND excluded.takeover = 'expired' AND k.lease_until <= excluded.claimed_at
-		RETURNING ` + keyColumns,
+		RETURNING ` + changedColumns,
 		[]any{c.Key, token, c.Owner, c.Note, string(c.Takeover), stamp(now), stamp(now.Add(c.Lease)), c.RequestID},
 	}
+	return change{q, heldKey{token: token, requestID: c.RequestID, Entry: key.Entry{
+		Key: c.Key, State: key.Claimed, Owner: c.Owner, Note: c.Note, Takeover: c.Takeover,
+		ClaimedAt: now, LeaseUntil: now.Add(c.Lease),
+	}}}
 }
 
 // claimedKey answers a claim.
@@ -85,13 +89,13 @@ func (k *Keys) End(ctx context.Context, e key.End) error {
 func ending(e key.End) keyCall {
 	return keyCall{
 		key: e.Key,
-		change: func(now time.Time) query {
-			return query{
+		change: func(now time.Time) change {
+			return change{query: query{
 				`UPDATE keys AS k SET state = ?, ended_at = ?, result = ?, why = ?
 				WHERE key = ? AND token = ? AND state IN ('claimed', 'unknown') AND state <> ?
-				RETURNING ` + keyColumns,
+				RETURNING ` + changedColumns,
 				[]any{string(e.State), stamp(now), string(e.Result), e.Why, e.Key, e.Token, string(e.State)},
-			}
+			}}
 		},
 		judge: func(ctx context.Context, t *tx, h heldKey, changed bool) error {
 			switch {
@@ -113,13 +117,13 @@ func ending(e key.End) keyCall {
 func settling(e key.End) keyCall {
 	return keyCall{
 		key: e.Key,
-		change: func(now time.Time) query {
-			return query{
+		change: func(now time.Time) change {
+			return change{query: query{
 				`UPDATE keys AS k SET state = ?, ended_at = ?, result = ?, settled_by = ?, why = ?
 				WHERE key = ? AND (k.state = 'unknown' OR ` + overdue + `)
-				RETURNING ` + keyColumns,
+				RETURNING ` + changedColumns,
 				[]any{string(e.State), stamp(now), string(e.Result), e.Who, e.Why, e.Key, stamp(now)},
-			}
+			}}
 		},
 		judge: func(ctx context.Context, t *tx, _ heldKey, changed bool) error {
 			if !changed {
@@ -134,13 +138,13 @@ func settling(e key.End) keyCall {
 func (k *Keys) Renew(ctx context.Context, r key.Renewal) (until time.Time, err error) {
 	err = k.together(ctx, keyCall{
 		key: r.Key,
-		change: func(now time.Time) query {
-			return query{
+		change: func(now time.Time) change {
+			return change{query: query{
 				`UPDATE keys AS k SET lease_until = ?
 				WHERE key = ? AND token = ? AND state = 'claimed' AND (takeover = 'expired' OR lease_until > ?)
-				RETURNING ` + keyColumns,
+				RETURNING ` + changedColumns,
 				[]any{stamp(now.Add(r.Lease)), r.Key, r.Token, stamp(now)},
-			}
+			}, heldKey: heldKey{Entry: key.Entry{LeaseUntil: now.Add(r.Lease)}}}
 		},
 		judge: func(_ context.Context, _ *tx, h heldKey, changed bool) error {
 			until = h.LeaseUntil

@@ -28,9 +28,16 @@ type group struct {
 type keyCall struct {
 	key    string
 	rank   int // a key is given back before others claim it
-	change func(now time.Time) query
+	change func(now time.Time) change
 	// judge is told the key after the change or, when there was none, as it stands.
 	judge func(ctx context.Context, t *tx, h heldKey, changed bool) error
+}
+
+// change is a statement that changes a key, and how the key stands when it did: only
+// what changedColumns names has to be read back.
+type change struct {
+	query
+	heldKey
 }
 
 // groupCall is one call in a group.
@@ -122,16 +129,22 @@ func (k *Keys) inOne(ctx context.Context, calls []*groupCall) {
 // they change, and how the keys stand that let nobody change them.
 func (t *tx) carryOut(ctx context.Context, calls []*groupCall) error {
 	changes := make([]query, len(calls))
+	keys := make([]heldKey, len(calls))
 	for i, c := range calls {
-		changes[i] = c.change(t.now)
+		change := c.change(t.now)
+		changes[i], keys[i] = change.query, change.heldKey
 	}
-	keys, err := t.askKeys(ctx, changes)
+	changed := make([]bool, len(calls))
+	err := t.engine.ask(ctx, t, changes, func(i int, row scanner) (err error) {
+		_, changed[i], err = found(i, keys[i].scanChanged(row))
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	var looks []query
-	for i, h := range keys {
-		if h == nil {
+	for i := range calls {
+		if !changed[i] {
 			looks = append(looks, keyNamed(calls[i].key))
 		}
 	}
@@ -140,13 +153,13 @@ func (t *tx) carryOut(ctx context.Context, calls []*groupCall) error {
 		return err
 	}
 	for i, c := range calls {
-		h, changed := keys[i], keys[i] != nil
-		if !changed {
+		h := &keys[i]
+		if !changed[i] {
 			h, stand = stand[0], stand[1:]
 		}
 		if c.err = key.ErrNoKey; h != nil {
 			h.Entry = h.At(t.now)
-			c.err = c.judge(ctx, t, *h, changed)
+			c.err = c.judge(ctx, t, *h, changed[i])
 		}
 		if c.err != nil && !refusal(c.err) {
 			return c.err

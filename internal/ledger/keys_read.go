@@ -32,6 +32,12 @@ func scanKey(row scanner) (heldKey, error) {
 	return h, err
 }
 
+// changedColumns are read by scanChanged, in this order: what a caller cannot know of
+// the key that it has changed.
+const changedColumns = `owner, claims, took_from`
+
+func (h *heldKey) scanChanged(row scanner) error { return row.Scan(&h.Owner, &h.Claims, &h.tookFrom) }
+
 // keyNamed reads one key.
 func keyNamed(name string) query {
 	return query{`SELECT ` + keyColumns + ` FROM keys k WHERE k.key = ?`, []any{name}}

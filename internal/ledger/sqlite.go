@@ -130,23 +130,19 @@ func (e *sqliteEngine) started(_ context.Context, _ *tx, m mode) (time.Time, err
 	return time.Time{}, err
 }
 
-// ask prepares a statement that comes again, until the transaction ends.
 func (e *sqliteEngine) ask(ctx context.Context, t *tx, qs []query, scan func(i int, row scanner) error) error {
-	prepared := map[string]*sql.Stmt{}
-	for i, q := range qs {
-		s := prepared[q.text]
-		if s == nil {
-			var err error
-			if s, err = t.sql.PrepareContext(ctx, q.text); err != nil {
+	return t.conn.Raw(func(c any) error {
+		for i, q := range qs {
+			row, err := c.(*keepingConn).ask(ctx, q)
+			if err == nil {
+				err = scan(i, row)
+			}
+			if err != nil {
 				return err
 			}
-			prepared[q.text] = s
 		}
-		if err := scan(i, s.QueryRowContext(ctx, storable(q.args)...)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (e *sqliteEngine) explain(err error) error { return explainSQLite(err) }

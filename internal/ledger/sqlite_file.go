@@ -107,16 +107,16 @@ func (d durable) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	ex, ok := conn.(driver.ExecerContext)
+	able, ok := conn.(sqliteConn)
 	if !ok {
-		err = errors.New("the driver takes no statements")
+		err = errors.New("the driver is not the one that this program was written for")
 	} else {
-		_, err = ex.ExecContext(ctx, `PRAGMA synchronous = FULL`, nil)
+		_, err = able.ExecContext(ctx, `PRAGMA synchronous = FULL`, nil)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return conn, nil
+	return &keepingConn{sqliteConn: able, kept: map[string]driver.Stmt{}}, nil
 }
 
 // useWAL turns the write-ahead log on, which stays on in the file: readers then

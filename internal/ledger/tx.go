@@ -94,7 +94,7 @@ func (s *DB) once(ctx context.Context, m mode, f func(t *tx) error) error {
 	if s.now != nil {
 		t.now = s.now()
 	}
-	t.now = t.now.UTC()
+	t.now = t.now.UTC().Round(0) // as it reads when it comes back from the database
 	if err := f(t); err != nil {
 		return err
 	}
