@@ -31,7 +31,7 @@ test: ## all tests
 
 .PHONY: race
 race: ## the tests under the race detector, without browsers, Node and the longest runs, and with fewer seeds
-	SHEETCLAIM_SEEDS=3 $(GO) test -race -timeout 25m -parallel 8 -skip 'HasTeeth|OnPostgres|LG08|OP06|OP07' $$($(GO) list ./... | grep -v /cmd/)
+	SHEETCLAIM_SEEDS=6 $(GO) test -race -timeout 25m -parallel 8 -skip 'HasTeeth|OnPostgres|LG08|OP06|OP07' $$($(GO) list ./... | grep -v /cmd/)
 	$(GO) test -race -timeout 25m -parallel 3 -skip 'Browser|AppsScript|Failover' ./cmd/... # real processes against real clocks
 
 .PHONY: rounds
