@@ -30,7 +30,7 @@ type engine interface {
 	// It answers the database's time, zero when this machine's counts.
 	started(ctx context.Context, t *tx, m mode) (time.Time, error)
 	// ask runs queries one after the other and gives scan the answer of each, which may
-	// have no row. Postgres gets them all at once.
+	// have no row, or nil when the usual statement did it. Postgres gets them all at once.
 	ask(ctx context.Context, t *tx, qs []query, scan func(i int, row scanner) error) error
 	// explain adds to an error what it means for the person who set the ledger up.
 	explain(err error) error

@@ -37,23 +37,26 @@ func (k *Keys) Claim(ctx context.Context, c key.Claim) (a key.Answer, err error)
 	return a, err
 }
 
-// claimKey gives a key to a claim when it may have it.
+// claiming gives a key to a claim; what follows says what becomes of a key that is there.
+const claiming = `INSERT INTO keys AS k (key, state, token, owner, note, takeover, claimed_at, lease_until, request_id)
+	VALUES (?, 'claimed', ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO `
+
+// claimKey gives a key to a claim when it may have it. Most keys are new.
 func claimKey(c key.Claim, token string, now time.Time) change {
 	q := query{
-		`INSERT INTO keys AS k (key, state, token, owner, note, takeover, claimed_at, lease_until, request_id)
-		VALUES (?, 'claimed', ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (key) DO UPDATE SET state = 'claimed', token = excluded.token, owner = excluded.owner, note = excluded.note,
+		usual: claiming + `NOTHING`,
+		text: claiming + `UPDATE SET state = 'claimed', token = excluded.token, owner = excluded.owner, note = excluded.note,
 			takeover = excluded.takeover, claimed_at = excluded.claimed_at, lease_until = excluded.lease_until, ended_at = '',
 			claims = k.claims + 1, took_from = CASE WHEN k.state = 'claimed' THEN k.owner ELSE '' END,
 			result = '', settled_by = '', why = '', request_id = excluded.request_id
 		WHERE k.state = 'released'
 			OR k.state = 'claimed' AND k.takeover = 'expired' AND excluded.takeover = 'expired' AND k.lease_until <= excluded.claimed_at
 		RETURNING ` + changedColumns,
-		[]any{c.Key, token, c.Owner, c.Note, string(c.Takeover), stamp(now), stamp(now.Add(c.Lease)), c.RequestID},
+		args: []any{c.Key, token, c.Owner, c.Note, string(c.Takeover), stamp(now), stamp(now.Add(c.Lease)), c.RequestID},
 	}
 	return change{q, heldKey{token: token, requestID: c.RequestID, Entry: key.Entry{
 		Key: c.Key, State: key.Claimed, Owner: c.Owner, Note: c.Note, Takeover: c.Takeover,
-		ClaimedAt: now, LeaseUntil: now.Add(c.Lease),
+		ClaimedAt: now, LeaseUntil: now.Add(c.Lease), Claims: 1,
 	}}}
 }
 
@@ -90,12 +93,16 @@ func ending(e key.End) keyCall {
 	return keyCall{
 		key: e.Key,
 		change: func(now time.Time) change {
-			return change{query: query{
-				`UPDATE keys AS k SET state = ?, ended_at = ?, result = ?, why = ?
-				WHERE key = ? AND token = ? AND state IN ('claimed', 'unknown') AND state <> ?
-				RETURNING ` + changedColumns,
-				[]any{string(e.State), stamp(now), string(e.Result), e.Why, e.Key, e.Token, string(e.State)},
-			}}
+			const end = `UPDATE keys AS k SET state = ?, ended_at = ?, result = ?, why = ?
+				WHERE key = ? AND token = ? AND state IN ('claimed', 'unknown') AND state <> ? `
+			q := query{
+				text: end + `RETURNING ` + changedColumns,
+				args: []any{string(e.State), stamp(now), string(e.Result), e.Why, e.Key, e.Token, string(e.State)},
+			}
+			if e.State != key.Unknown { // whose alert names the owner
+				q.usual = end
+			}
+			return change{query: q}
 		},
 		judge: func(ctx context.Context, t *tx, h heldKey, changed bool) error {
 			switch {
@@ -119,10 +126,10 @@ func settling(e key.End) keyCall {
 		key: e.Key,
 		change: func(now time.Time) change {
 			return change{query: query{
-				`UPDATE keys AS k SET state = ?, ended_at = ?, result = ?, settled_by = ?, why = ?
+				text: `UPDATE keys AS k SET state = ?, ended_at = ?, result = ?, settled_by = ?, why = ?
 				WHERE key = ? AND (k.state = 'unknown' OR ` + overdue + `)
 				RETURNING ` + changedColumns,
-				[]any{string(e.State), stamp(now), string(e.Result), e.Who, e.Why, e.Key, stamp(now)},
+				args: []any{string(e.State), stamp(now), string(e.Result), e.Who, e.Why, e.Key, stamp(now)},
 			}}
 		},
 		judge: func(ctx context.Context, t *tx, _ heldKey, changed bool) error {
@@ -140,10 +147,10 @@ func (k *Keys) Renew(ctx context.Context, r key.Renewal) (until time.Time, err e
 		key: r.Key,
 		change: func(now time.Time) change {
 			return change{query: query{
-				`UPDATE keys AS k SET lease_until = ?
+				text: `UPDATE keys AS k SET lease_until = ?
 				WHERE key = ? AND token = ? AND state = 'claimed' AND (takeover = 'expired' OR lease_until > ?)
 				RETURNING ` + changedColumns,
-				[]any{stamp(now.Add(r.Lease)), r.Key, r.Token, stamp(now)},
+				args: []any{stamp(now.Add(r.Lease)), r.Key, r.Token, stamp(now)},
 			}, heldKey: heldKey{Entry: key.Entry{LeaseUntil: now.Add(r.Lease)}}}
 		},
 		judge: func(_ context.Context, _ *tx, h heldKey, changed bool) error {

@@ -136,7 +136,7 @@ func (t *tx) carryOut(ctx context.Context, calls []*groupCall) error {
 	}
 	changed := make([]bool, len(calls))
 	err := t.engine.ask(ctx, t, changes, func(i int, row scanner) (err error) {
-		_, changed[i], err = found(i, keys[i].scanChanged(row))
+		changed[i], err = keys[i].scanChanged(row)
 		return err
 	})
 	if err != nil {

@@ -36,11 +36,18 @@ func scanKey(row scanner) (heldKey, error) {
 // the key that it has changed.
 const changedColumns = `owner, claims, took_from`
 
-func (h *heldKey) scanChanged(row scanner) error { return row.Scan(&h.Owner, &h.Claims, &h.tookFrom) }
+// scanChanged reports whether a key was changed, and reads what is not known of it.
+func (h *heldKey) scanChanged(row scanner) (changed bool, err error) {
+	if row == nil {
+		return true, nil
+	}
+	_, changed, err = found(h, row.Scan(&h.Owner, &h.Claims, &h.tookFrom))
+	return changed, err
+}
 
 // keyNamed reads one key.
 func keyNamed(name string) query {
-	return query{`SELECT ` + keyColumns + ` FROM keys k WHERE k.key = ?`, []any{name}}
+	return query{text: `SELECT ` + keyColumns + ` FROM keys k WHERE k.key = ?`, args: []any{name}}
 }
 
 // Find implements key.Book.

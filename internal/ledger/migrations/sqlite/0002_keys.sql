@@ -1,7 +1,8 @@
 -- The ledger of keys for any action. It knows nothing of messages.
 CREATE TABLE keys (
   key         TEXT    NOT NULL PRIMARY KEY,
-  state       TEXT    NOT NULL CHECK (state IN ('claimed', 'done', 'released', 'unknown')),
+  -- Not IN: of more than two values SQLite makes a table, in each statement anew.
+  state       TEXT    NOT NULL CHECK (state = 'claimed' OR state = 'done' OR state = 'released' OR state = 'unknown'),
   token       TEXT    NOT NULL, -- of the last claim
   owner       TEXT    NOT NULL,
   note        TEXT    NOT NULL,
