@@ -36,15 +36,86 @@ func TestTimesOfDayBySpreadsheet(t *testing.T) {
 func TestTimesOfDayOfUnknownSpreadsheet(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, dueRows(1))
-	config := s.config("nowhere", `window: "17:30-18:30"`)
+	config := s.config("nowhere", `schedule: "0 18 * * *"`)
 	s.edit(config, "spreadsheet: "+stageSheet, "spreadsheet: gone")
-	for _, args := range [][]string{{"run"}, {"serve"}, {"preview"}} {
+	for _, args := range [][]string{{"run"}, {"preview"}} {
 		p := newProgram(nil)
 		code := p.Run(t.Context(), append([]string{"--config", config}, args...))
 		if said := p.err.String(); code != exitError || !strings.Contains(said, "set timezone in the job") || !strings.Contains(said, `"gone"`) {
 			t.Errorf("%v: exit %d: %s%s", args, code, p.out.String(), said)
 		}
 	}
+}
+
+// A schedule waits for a spreadsheet that cannot be read when the service starts, with one
+// alert, and the service does not: another job goes on, and the schedule runs once the
+// spreadsheet can be read.
+func TestScheduleHeldBack(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, dueRows(2))
+	s.emu.Edit(stageSheet, func(b *sheetsemu.Book) { b.SetTimeZone("Asia/Tokyo") }) // nine hours ahead
+	config := s.config("one", `schedule: "0 18 * * *"`)
+	s.edit(config, "\n  test:\n", "\n  hourly:\n    spreadsheet: "+stageSheet+"\n    range: "+stageTab+"!A1:Z\n"+
+		"    columns: {key: key, email: email, status: status}\n    where: status == 'never'\n    schedule: '@every 1h'\n"+
+		"    message: {subject: none, text: none}\n  test:\n")
+	s.emu.SetAccess(stageSheet, "", sheetsemu.NoAccess)
+	at := time.Date(2026, 11, 30, 9, 10, 0, 0, time.UTC)
+	p, code := s.onceDue(config, at)
+	for _, want := range []string{"test: held back: the time zone of its spreadsheet could not be read", "hourly cron-20261130T0900Z: failed"} {
+		if !strings.Contains(p.out.String(), want) {
+			t.Errorf("%s\ndoes not say %q: %s", p.out.String(), want, p.err.String())
+		}
+	}
+	if code != exitError {
+		t.Errorf("exit %d", code)
+	}
+	began := time.Now()
+	v := s.serveAt(config, func() time.Time { return at.Add(-13*time.Minute + time.Since(began)) }) // 08:57
+	if a := v.must(http.StatusOK, "GET", "/v1/jobs", ""); strings.Contains(string(a.body), "18:00") {
+		t.Errorf("knows when it will be six in Tokyo: %s", a.body)
+	}
+	s.emu.SetAccess(stageSheet, "", sheetsemu.CanWrite)
+	deadline := time.Now().Add(time.Minute)
+	for !strings.Contains(string(v.must(http.StatusOK, "GET", "/v1/jobs", "").body), "T18:00:00+09:00") {
+		if time.Now().After(deadline) {
+			t.Fatal("the clock was not learned within a minute")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	held := 0
+	for _, e := range s.events() {
+		if strings.Contains(e, "reported run_failed: not read") {
+			held++
+		}
+	}
+	if held != 1 {
+		t.Errorf("%d alerts: %q", held, s.events())
+	}
+}
+
+// A window goes by the spreadsheet's clock as each run reads it, and a spreadsheet that
+// cannot be read is for a run to say.
+func TestWindowFollowsSpreadsheet(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, dueRows(1))
+	config := s.config("window", `window: "00:00-12:00"`)
+	noon := func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
+	v := s.serveAt(config, noon)
+	s.emu.SetAccess(stageSheet, "", sheetsemu.NoAccess)
+	if a := v.must(http.StatusBadGateway, "POST", "/v1/runs", `{"run_id": "unread"}`); a.doc.Outcome != claim.RunFailed {
+		t.Errorf("%s: %s", a.doc.Outcome, a.doc.Detail)
+	}
+	s.emu.SetAccess(stageSheet, "", sheetsemu.CanWrite)
+	for _, at := range []struct{ zone, run, says string }{
+		{"Asia/Tokyo", "evening", "outside the job's window; closed until 2026-12-01T00:00:00+09:00"},
+		{"America/New_York", "morning", "1 of 1 due rows sent"},
+	} {
+		s.emu.Edit(stageSheet, func(b *sheetsemu.Book) { b.SetTimeZone(at.zone) })
+		if a := v.must(http.StatusOK, "POST", "/v1/runs", `{"run_id": "`+at.run+`"}`); !strings.Contains(a.doc.Detail, at.says) {
+			t.Errorf("%s: %s", at.zone, a.doc.Detail)
+		}
+	}
+	s.wantOneEach(1)
 }
 
 // A tab that somebody renamed, and a header that somebody cleared, are for a run to say,

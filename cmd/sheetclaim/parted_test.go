@@ -91,19 +91,21 @@ func TestPartedInstanceIsRefusedTheRecord(t *testing.T) {
 	for name, taken := range map[string]bool{"the lease has ended": false, "another has taken over": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for range 3 {
+			const tries = 5
+			for range tries {
 				if refusedTheRecord(t, taken) {
 					return
 				}
 			}
-			t.Error("three times the instance gave up before its connection came back")
+			t.Errorf("%d times the machine was too busy to see it", tries)
 		})
 	}
 }
 
-// refusedTheRecord answers whether the ledger was asked for the record; on a machine that
-// is very busy the instance may have given up waiting for it.
-func refusedTheRecord(t *testing.T, taken bool) (asked bool) {
+// refusedTheRecord answers whether the ledger was seen to be asked for the record; on a
+// machine that is very busy the instance may have given up waiting for it, or have ended
+// its run before it was asked how that goes.
+func refusedTheRecord(t *testing.T, taken bool) (seen bool) {
 	s := newStage(t, dueRows(4))
 	address := pgtest.Address(t)
 	proxy := pgtest.NewProxy(t, address)
@@ -127,7 +129,7 @@ func refusedTheRecord(t *testing.T, taken bool) (asked bool) {
 	} else {
 		d = a.ended("4711")
 	}
-	if strings.Contains(d.Detail, "could not record the intent") {
+	if strings.Contains(d.Detail, "could not record the intent") || taken && strings.Contains(d.Detail, "settled by recovery") {
 		return false
 	}
 	if d.Outcome != claim.RunStopped || d.Counts.Sent != 1 || !strings.Contains(d.Detail, "refused the commit record") {

@@ -48,9 +48,7 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if err := m.learnClocks(ctx, p, cfg.JobNames()...); err != nil {
-		return err
-	}
+	p.held = m.holdBack(ctx, p)
 	settled := make(chan struct{}, 1) // one is enough for all that was settled meanwhile
 	c := m.apiConfig(p, settled)
 	scheme := "http"
@@ -64,7 +62,7 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	ticks, err := m.scheduler(ctx, p)
+	ticks, err := m.scheduler(ctx, p, cfg.JobNames()...)
 	if err != nil {
 		return err
 	}
@@ -117,6 +115,7 @@ func (m *Main) parts(ctx context.Context, p *parts, server *api.Server, l net.Li
 	}
 	all.Go(func() { m.recoverOften(ctx, p, settled) })
 	all.Go(func() { defer stop(); errs <- ticks.Run(ctx) })
+	all.Go(func() { m.scheduleLate(ctx, p) })
 	<-ctx.Done()
 	p.service.Close() // runs stop; callers that wait for them get their answer
 	all.Wait()
@@ -197,7 +196,7 @@ func (m *Main) apiConfig(p *parts, settled chan<- struct{}) api.Config {
 	}
 	c.Next = func(name string) []time.Time {
 		s := p.cfg.Jobs[name]
-		if s.Schedule == "" {
+		if s.Schedule == "" || s.NeedsClock() {
 			return nil
 		}
 		const some = 3

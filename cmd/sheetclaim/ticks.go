@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 	"github.com/sheetclaim/sheetclaim/internal/schedule"
 )
 
-// scheduler starts runs when the schedules of the jobs say so.
-func (m *Main) scheduler(ctx context.Context, p *parts) (*schedule.Scheduler, error) {
+// scheduler starts runs when the schedules of jobs say so; those whose clock is not known
+// are left out.
+func (m *Main) scheduler(ctx context.Context, p *parts, jobs ...string) (*schedule.Scheduler, error) {
 	s := &schedule.Scheduler{Now: m.Now, Wait: wait, Log: m.log}
 	s.Start = func(ctx context.Context, name, id string) {
 		t, err := p.service.Start(ctx, claim.Request{Job: name, RunID: id, Tick: true})
@@ -23,9 +25,9 @@ func (m *Main) scheduler(ctx context.Context, p *parts) (*schedule.Scheduler, er
 		}
 		<-t.Done()
 	}
-	for _, name := range p.cfg.JobNames() {
+	for _, name := range jobs {
 		spec := p.cfg.Jobs[name]
-		if spec.Schedule == "" {
+		if spec.Schedule == "" || spec.NeedsClock() {
 			continue
 		}
 		last, err := lastTick(ctx, p.ledger, name, m.Now())
@@ -63,15 +65,13 @@ func (m *Main) onceDue(ctx context.Context, cfg *job.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if err := m.learnClocks(ctx, p, cfg.JobNames()...); err != nil {
-		return err
+	if !scheduled(cfg) {
+		return errors.New("no job has a schedule: add one, or start runs with sheetclaim run")
 	}
-	s, err := m.scheduler(ctx, p)
+	p.held = m.holdBack(ctx, p)
+	s, err := m.scheduler(ctx, p, cfg.JobNames()...)
 	if err != nil {
 		return err
-	}
-	if len(s.Entries) == 0 {
-		return errors.New("no job has a schedule: add one, or start runs with sheetclaim run")
 	}
 	for i, e := range s.Entries {
 		if e.Last.IsZero() { // it never ran: a tick of the last day counts
@@ -85,7 +85,11 @@ func (m *Main) onceDue(ctx context.Context, cfg *job.Config) (err error) {
 	defer stopped()
 	var mu sync.Mutex
 	var worst error
-	none := true
+	none := len(p.held) == 0
+	for _, name := range p.held {
+		fmt.Fprintf(m.Stdout, "%s: held back: the time zone of its spreadsheet could not be read\n", name)
+		worst = &statusError{code: exitError}
+	}
 	s.Start = func(ctx context.Context, name, id string) {
 		line, status := m.tick(ctx, p, name, id)
 		mu.Lock()
@@ -101,6 +105,11 @@ func (m *Main) onceDue(ctx context.Context, cfg *job.Config) (err error) {
 	}
 	m.deliver(ctx, p)
 	return worst
+}
+
+// scheduled reports whether any job has a schedule.
+func scheduled(cfg *job.Config) bool {
+	return slices.ContainsFunc(cfg.JobNames(), func(name string) bool { return cfg.Jobs[name].Schedule != "" })
 }
 
 // tick runs one tick, and answers a line about it and its exit status.

@@ -38,6 +38,7 @@ type parts struct {
 	alerts    *alert.Deliverer
 	callbacks *alert.Caller
 	service   *claim.Service
+	held      []string // jobs whose schedules wait for the time zones of their spreadsheets
 
 	metrics   *metrics.Metrics
 	scrapes   net.Listener     // for metrics alone; nil: none

@@ -55,8 +55,8 @@ type Job struct {
 	Normal func(key string) string
 
 	// Open says whether the job's send window is open at t, and if not when it opens
-	// next; nil: always open.
-	Open func(t time.Time) (open bool, next time.Time)
+	// next; nil: always open. Its times of day are those of zone.
+	Open func(t time.Time, zone *time.Location) (open bool, next time.Time)
 
 	// Bind fits the job to a header as the sheet shows it. Its error is for people:
 	// which name was expected, and which headers were found.

@@ -17,6 +17,10 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 	if err := p.read(ctx); err != nil {
 		return "", p.failed(readCause(err), err)
 	}
+	if until, why := p.closed(); why != "" && p.show == nil {
+		p.notBefore(until, why)
+		return "", nil
+	}
 	wishes, err := p.hear(ctx, p.grid)
 	if err != nil {
 		return "", p.failed(causeLedger, fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))

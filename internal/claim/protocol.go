@@ -102,7 +102,7 @@ func (p *pass) carry(ctx context.Context) error {
 		return err
 	}
 	if until, why := p.notNow(ctx); why != "" {
-		p.doc.Detail = why + " until " + until.Format(time.RFC3339)
+		p.notBefore(until, why)
 		return nil
 	}
 	for step := StepPick; step != ""; {
@@ -128,11 +128,20 @@ func (p *pass) notNow(ctx context.Context) (time.Time, string) {
 	return p.resting(ctx)
 }
 
+// notBefore says until when this run does nothing, and why.
+func (p *pass) notBefore(until time.Time, why string) {
+	p.doc.Detail = why + " until " + until.Format(time.RFC3339)
+}
+
 // closed answers until when the job's send window is closed, and says so; "" if it is
-// open.
+// open, or goes by the clock of a spreadsheet that was not read yet.
 func (p *pass) closed() (time.Time, string) {
-	if p.job.Open != nil {
-		if open, next := p.job.Open(p.Now()); !open {
+	zone := p.job.Zone
+	if p.fit != nil {
+		zone = p.fit.zone
+	}
+	if p.job.Open != nil && zone != nil {
+		if open, next := p.job.Open(p.Now(), zone); !open {
 			return next, "outside the job's window; closed"
 		}
 	}

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,12 +51,12 @@ func (c *Config) Job(name string) (*claim.Job, error) {
 }
 
 // open answers the send window as the method asks for it; nil without one.
-func (s *Spec) open() func(time.Time) (bool, time.Time) {
+func (s *Spec) open() func(time.Time, *time.Location) (bool, time.Time) {
 	if s.Window.IsZero() {
 		return nil
 	}
-	return func(t time.Time) (bool, time.Time) {
-		t = t.In(cmp.Or(s.clock, time.UTC))
+	return func(t time.Time, zone *time.Location) (bool, time.Time) {
+		t = t.In(zone)
 		return s.Window.Contains(t), s.Window.Next(t)
 	}
 }
@@ -69,7 +68,10 @@ func (s *Spec) missed() func(string, time.Time) []time.Time {
 		return nil
 	}
 	return func(lastRun string, now time.Time) []time.Time {
-		ticks, _ := schedule.Missed(s.Schedule, s.clock, lastRun, now) // it was read when the file was
+		if s.NeedsClock() {
+			return nil
+		}
+		ticks, _ := schedule.Missed(s.Schedule, s.Clock(), lastRun, now) // it was read when the file was
 		return ticks
 	}
 }

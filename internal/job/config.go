@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
@@ -157,8 +158,8 @@ type Spec struct {
 	AllowSpreadsheets []string      `yaml:"allow_spreadsheets"`
 	Message           MessageSource `yaml:"message"`
 
-	zone  *time.Location // of Timezone; nil when that is ""
-	clock *time.Location // by which schedule and window go; nil until it is known
+	zone  *time.Location                // of Timezone; nil when that is ""
+	clock atomic.Pointer[time.Location] // by which the schedule goes; nil until it is known
 }
 
 // ColumnNames maps what sheetclaim reads and writes to headers of the sheet. Only
@@ -268,19 +269,20 @@ func (c *Config) LogValue() slog.Value {
 // Proxies are the ranges of TrustedProxies.
 func (a *API) Proxies() []netip.Prefix { return a.proxies }
 
-// Clock is the time zone by which schedule and window go. It is nil where it makes no
+// Clock is the time zone by which the schedule goes. It is nil where it makes no
 // difference, and while NeedsClock.
-func (s *Spec) Clock() *time.Location { return s.clock }
+func (s *Spec) Clock() *time.Location { return s.clock.Load() }
 
-// NeedsClock reports whether schedule or window name times of day by the clock of the
-// spreadsheet, whose time zone the configuration does not say.
+// NeedsClock reports whether the schedule names times of day by the clock of the
+// spreadsheet, whose time zone the configuration does not say. A window needs none: a
+// run reads it with the sheet.
 func (s *Spec) NeedsClock() bool {
-	return s.clock == nil && (!s.Window.IsZero() || s.Schedule != "" && !schedule.SameInAllZones(s.Schedule))
+	return s.Clock() == nil && s.Schedule != "" && !schedule.SameInAllZones(s.Schedule)
 }
 
-// SetClock says what the time zone of the spreadsheet is. It has to come before the
-// job's first run.
-func (s *Spec) SetClock(zone *time.Location) { s.clock = zone }
+// SetClock says what the time zone of the spreadsheet is. The schedule has no ticks
+// before.
+func (s *Spec) SetClock(zone *time.Location) { s.clock.Store(zone) }
 
 // AllowsRange reports whether a call may name this range.
 func (s *Spec) AllowsRange(a1 string) bool {

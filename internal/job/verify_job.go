@@ -106,7 +106,8 @@ func (r *reader) zone(path string, s *Spec) {
 		r.at(path, "expected a time zone such as Europe/Berlin or UTC, found %s", r.show(path, s.Timezone))
 		return
 	}
-	s.zone, s.clock = zone, zone
+	s.zone = zone
+	s.SetClock(zone)
 }
 
 // pace checks the numbers that the promise rests on. An emulator answers at once, and
