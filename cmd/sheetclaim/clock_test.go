@@ -71,12 +71,12 @@ func TestScheduleHeldBack(t *testing.T) {
 	}
 	began := time.Now()
 	v := s.serveAt(config, func() time.Time { return at.Add(-13*time.Minute + time.Since(began)) }) // 08:57
-	if a := v.must(http.StatusOK, "GET", "/v1/jobs", ""); strings.Contains(string(a.body), "18:00") {
+	if a := v.must(http.StatusOK, "GET", "/v1/jobs", ""); strings.Contains(a.body, "18:00") {
 		t.Errorf("knows when it will be six in Tokyo: %s", a.body)
 	}
 	s.emu.SetAccess(stageSheet, "", sheetsemu.CanWrite)
 	deadline := time.Now().Add(time.Minute)
-	for !strings.Contains(string(v.must(http.StatusOK, "GET", "/v1/jobs", "").body), "T18:00:00+09:00") {
+	for !strings.Contains(v.must(http.StatusOK, "GET", "/v1/jobs", "").body, "T18:00:00+09:00") {
 		if time.Now().After(deadline) {
 			t.Fatal("the clock was not learned within a minute")
 		}
