@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -101,6 +102,9 @@ func (e *statusError) Error() string { return e.text }
 func (m *Main) Run(ctx context.Context, args []string) int {
 	ctx, stop := m.signals(ctx)
 	defer stop()
+	if slices.Equal(args, []string{"--version"}) { // as other programs have it
+		args = []string{"version"}
+	}
 	var c cli
 	parser, err := m.parser(ctx, &c, args)
 	if err != nil {

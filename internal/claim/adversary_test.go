@@ -14,6 +14,7 @@ import (
 // Each of these broke the promise once; an adversary found it.
 
 func TestHeaderRenamedInMidRun(t *testing.T) {
+	t.Parallel()
 	for when, m := range moments {
 		inWorld(t, dueRows(2), func(w *world) {
 			w.at(m, func(tab *sheetsemu.Tab) { tab.Set("B1", "e-mail address") })
@@ -52,6 +53,7 @@ func (m lateMailer) Send(_ context.Context, _ claim.Letter, h claim.Hooks) claim
 
 // A late answer settles its own generation, and no cell but its own.
 func TestLateOutcome(t *testing.T) {
+	t.Parallel()
 	for _, resend := range []bool{false, true} {
 		rows := dueRows(3)
 		rows[2][3], rows[3][3] = "sent", "sent"
@@ -92,6 +94,7 @@ func TestLateOutcome(t *testing.T) {
 }
 
 func TestResendWithdrawn(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.run("1")
@@ -111,6 +114,7 @@ func TestResendWithdrawn(t *testing.T) {
 }
 
 func TestSkipSendsOnlyConfirmedRows(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 2 * time.Second}}}
 	inWorldWith(t, dueRows(60), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(settings{"on_doubt": "skip", "limit": "60"}, func(in *install) {
@@ -133,6 +137,7 @@ func TestSkipSendsOnlyConfirmedRows(t *testing.T) {
 
 // Reads that lag cannot talk a run past the fence.
 func TestFenceHoldsAgainstStaleReads(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 10 * time.Second}}}
 	inWorldWith(t, dueRows(5), sheetsemu.Options{}, so, func(w *world) {
 		time.Sleep(time.Minute)
@@ -159,6 +164,7 @@ func TestFenceHoldsAgainstStaleReads(t *testing.T) {
 // A crash in the moment between dot and answer is alerted although the tab has
 // another name by now, or is gone, and the rows are settled there.
 func TestCrashAndTabGone(t *testing.T) {
+	t.Parallel()
 	for what, edit := range map[string]func(b *sheetsemu.Book){
 		"renamed":  func(b *sheetsemu.Book) { b.RenameTab(tabTitle, "Visits 2026") },
 		"replaced": func(b *sheetsemu.Book) { b.RenameTab(tabTitle, "Old"); b.AddTab(tabTitle).Set("A1", "key") },
@@ -211,6 +217,7 @@ func TestCrashAndTabGone(t *testing.T) {
 // On a long sheet, where the second read fetches only the rows and their neighbours,
 // the first read still tells what stood where a claim landed.
 func TestMisplacedClaimOnLongSheet(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(2100)
 	for i := 1; i < len(rows); i++ {
 		rows[i][3] = "sent"
@@ -227,6 +234,7 @@ func TestMisplacedClaimOnLongSheet(t *testing.T) {
 
 // What could not be put back as it was is not written in the first place.
 func TestOptionalCellsStayWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{{"key", "email", "status", "note", "sent", "claimed", "by", "tries"}, {"k1", "a@x.test", "", "", "", "", "", ""}}
 	inWorld(t, rows, func(w *world) {
 		w.emu.Edit(spreadsheet, func(b *sheetsemu.Book) {
@@ -253,6 +261,7 @@ func TestOptionalCellsStayWhatTheyAre(t *testing.T) {
 
 // A panic ends its run and nothing else.
 func TestPanicEndsOneRun(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(nil, func(in *install) {
 			bind := in.job.Bind

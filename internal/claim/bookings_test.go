@@ -14,6 +14,7 @@ import (
 // A booking list as an office keeps it: accents, emoji, apostrophes, blanks, formulas,
 // a header with a hard space, dates in another time zone, a tab that needs quotes.
 func TestBookingList(t *testing.T) {
+	t.Parallel()
 	const title = "O'Brien Kunden 2026"
 	inWorld(t, dueRows(0), func(w *world) {
 		f, err := os.Open("../../testdata/" + title + ".csv")

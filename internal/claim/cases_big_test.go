@@ -13,6 +13,7 @@ import (
 // A tab of more than 2,000 rows is read whole once; after that only the columns that
 // the job uses, and before the claim only the rows around the chosen ones.
 func TestSH22BigTab(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(2100)
 	for i := range rows {
 		for c := range 16 {

@@ -26,6 +26,7 @@ var runCalls = []moment{
 var runCallNames = []string{"first read", "second read", "claim", "confirm", "mark", "verify"}
 
 func TestGS01Quota(t *testing.T) {
+	t.Parallel()
 	for i, m := range runCalls {
 		t.Run(runCallNames[i], func(t *testing.T) {
 			inWorld(t, dueRows(3), func(w *world) {
@@ -60,6 +61,7 @@ func TestGS01Quota(t *testing.T) {
 }
 
 func TestGS02AppliedAndAnswered503(t *testing.T) {
+	t.Parallel()
 	for i, m := range runCalls {
 		for name, fault := range map[string]sheetsemu.Fault{
 			"503 applied":     {Answer: sheetsemu.Status(503, "")},
@@ -100,6 +102,7 @@ func TestGS02AppliedAndAnswered503(t *testing.T) {
 }
 
 func TestGS07SetUpFaults(t *testing.T) {
+	t.Parallel()
 	disabled := `{"error":{"code":403,"message":"Google Sheets API has not been used in project 1234567890 before or it is disabled. Enable it by visiting https://console.developers.google.com/apis/api/sheets.googleapis.com/overview?project=1234567890 then retry.","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"SERVICE_DISABLED","domain":"googleapis.com","metadata":{"service":"sheets.googleapis.com","consumer":"projects/1234567890"}}]}}`
 	for name, tc := range map[string]struct {
 		answer sheetsemu.Answer
@@ -129,6 +132,7 @@ func TestGS07SetUpFaults(t *testing.T) {
 
 // Reads that lag behind writes are read again, and are no doubt.
 func TestStaleReads(t *testing.T) {
+	t.Parallel()
 	for _, nth := range []int{3, 4} {
 		inWorld(t, dueRows(3), func(w *world) {
 			w.emu.Script(sheetsemu.Rule{
@@ -148,6 +152,7 @@ func TestStaleReads(t *testing.T) {
 
 // The fence is pruned in a call of its own, and keeps what it must.
 func TestFenceIsPruned(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(5), func(w *world) {
 		w.alone(settings{"limit": "1"}, func(in *install) {
 			in.run("1")

@@ -14,6 +14,7 @@ import (
 // Cases that users of such tools report about mail, through the whole method.
 
 func TestMS01SeveralRecipients(t *testing.T) {
+	t.Parallel()
 	for _, cell := range []string{"a@x.test, b@y.test", "a@x.test; b@y.test"} {
 		rows := dueRows(1)
 		rows[1][1] = cell
@@ -47,6 +48,7 @@ func TestMS01SeveralRecipients(t *testing.T) {
 }
 
 func TestMS03UnicodeAddresses(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(2)
 	rows[1][1], rows[2][1] = "info@grå.test", "jörg@x.test"
 	inWorldWith(t, rows, sheetsemu.Options{}, smtpsink.Options{}, func(w *world) {
@@ -67,6 +69,7 @@ func TestMS03UnicodeAddresses(t *testing.T) {
 }
 
 func TestMS04HeaderInjection(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{
 		{"key", "email", "status", "topic"},
 		{"k1", "a@x.test", "", "Invoice\r\nBcc: evil@x.test"},
@@ -85,6 +88,7 @@ func TestMS04HeaderInjection(t *testing.T) {
 }
 
 func TestMS11SameMessageID(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "451 4.2.0 later", Times: 1}}}
 	inWorldWith(t, dueRows(1), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -112,6 +116,7 @@ func TestMS11SameMessageID(t *testing.T) {
 }
 
 func TestSM08RejectedIsNotRetried(t *testing.T) {
+	t.Parallel()
 	long := "550 5.1.1 " + strings.Repeat("no such user here ", 30)
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "550-5.1.1 first line\n" + long, Recipient: "guest2@example.com"}}}
 	inWorldWith(t, dueRows(3), sheetsemu.Options{}, so, func(w *world) {
@@ -134,6 +139,7 @@ func TestSM08RejectedIsNotRetried(t *testing.T) {
 // The answer to the final dot is lost: the row is unknown, never sent again by
 // itself, and a person settles it in the cell.
 func TestSM01AnswerLost(t *testing.T) {
+	t.Parallel()
 	for _, typed := range []string{"sent", "Resend "} {
 		so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Dot, Action: smtpsink.Drop, Accept: true, Times: 1}}}
 		inWorldWith(t, dueRows(1), sheetsemu.Options{}, so, func(w *world) {
@@ -168,6 +174,7 @@ func TestSM01AnswerLost(t *testing.T) {
 // What is the account's fault burns no attempt: the batch stops, the rest is given
 // back, and the job rests.
 func TestAccountFault(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Mail, Action: smtpsink.ReplyDrop, Text: "421 4.7.0 try again later", Nth: 3, Times: 2}}}
 	inWorldWith(t, dueRows(5), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -189,6 +196,7 @@ func TestAccountFault(t *testing.T) {
 }
 
 func TestThreeRejectionsInARow(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "550 5.1.1 no such user"}}}
 	inWorldWith(t, dueRows(30), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -209,6 +217,7 @@ func TestThreeRejectionsInARow(t *testing.T) {
 
 // Attempts outlast a restart and are counted across instances.
 func TestOP05GaveUpAfterThreeAttempts(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "451 4.2.0 later"}}}
 	inWorldWith(t, dueRows(1), sheetsemu.Options{}, so, func(w *world) {
 		run := func(instance, id, want string) (d claim.Document) {
@@ -239,6 +248,7 @@ func TestOP05GaveUpAfterThreeAttempts(t *testing.T) {
 }
 
 func TestSH24LineBreaks(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(1)
 	rows[0], rows[1] = append(rows[0], "note"), append(rows[1], "line1\nline<2>")
 	inWorld(t, rows, func(w *world) {
@@ -261,6 +271,7 @@ func TestSH24LineBreaks(t *testing.T) {
 }
 
 func TestMS09Unsubscribe(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(1)
 	rows[1][0] = "k 1&x=ü"
 	for url, want := range map[string][2]string{

@@ -15,6 +15,7 @@ import (
 
 // The provider cuts the connection after every fifth message.
 func TestOV07ConnectionCutAfterFive(t *testing.T) {
+	t.Parallel()
 	var rules []smtpsink.Rule
 	for conn := range 10 {
 		rules = append(rules, smtpsink.Rule{Phase: smtpsink.Mail, Action: smtpsink.Drop, Conn: conn + 1, Nth: 6})
@@ -30,6 +31,7 @@ func TestOV07ConnectionCutAfterFive(t *testing.T) {
 }
 
 func TestSM02RefusedAtTheDot(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Dot, Action: smtpsink.Reply, Text: "451 4.4.2 timeout waiting for data", Times: 1}}}
 	inWorldWith(t, dueRows(1), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -49,6 +51,7 @@ func TestSM02RefusedAtTheDot(t *testing.T) {
 }
 
 func TestSM04ThrottledAtEHLO(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.EHLO, Action: smtpsink.ReplyDrop, Text: "421 4.7.0 try again later", Times: 3}}}
 	inWorldWith(t, dueRows(5), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -72,6 +75,7 @@ func TestSM04ThrottledAtEHLO(t *testing.T) {
 }
 
 func TestSM05RefusedRecipientAndRSET(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "450 4.7.0 slow down", Recipient: "guest2@example.com", Times: 1}}}
 	inWorldWith(t, dueRows(3), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -84,6 +88,7 @@ func TestSM05RefusedRecipientAndRSET(t *testing.T) {
 }
 
 func TestSM07Greylisting(t *testing.T) {
+	t.Parallel()
 	var began time.Time
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{
 		Phase: smtpsink.Rcpt, Action: smtpsink.Reply, Text: "451 4.7.1 greylisted",
@@ -107,6 +112,7 @@ func TestSM07Greylisting(t *testing.T) {
 }
 
 func TestSM11PasswordLoginOff(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Connect, Action: smtpsink.ReplyDrop, Text: "535 5.7.139 authentication unsuccessful"}}}
 	inWorldWith(t, dueRows(20), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -121,6 +127,7 @@ func TestSM11PasswordLoginOff(t *testing.T) {
 
 // Two jobs share two slow connections: waiting for one costs no attempt.
 func TestSM17SlowServerSmallPool(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 3 * time.Second}}}
 	inWorldWith(t, dueRows(40), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -131,6 +138,7 @@ func TestSM17SlowServerSmallPool(t *testing.T) {
 }
 
 func TestGS08ReadsWorkWritesFail(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(3), func(w *world) {
 		w.emu.SetAccess(spreadsheet, "one", sheetsemu.CanRead)
 		w.alone(nil, func(in *install) {
@@ -147,6 +155,7 @@ func TestGS08ReadsWorkWritesFail(t *testing.T) {
 }
 
 func TestProtectedStatusColumn(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(3), func(w *world) {
 		w.emu.Edit(spreadsheet, func(b *sheetsemu.Book) { b.Tab(tabTitle).Protect("D1:D100", "boss@example.com") })
 		w.alone(nil, func(in *install) {
@@ -163,6 +172,7 @@ func TestProtectedStatusColumn(t *testing.T) {
 
 // A write that is answered with success and not stored.
 func TestWritesThatReportMoreThanTheyStored(t *testing.T) {
+	t.Parallel()
 	for _, nth := range []int{1, 2} {
 		inWorld(t, dueRows(3), func(w *world) {
 			w.emu.Script(sheetsemu.Rule{
@@ -182,6 +192,7 @@ func TestWritesThatReportMoreThanTheyStored(t *testing.T) {
 }
 
 func TestTabDeletedInMidRun(t *testing.T) {
+	t.Parallel()
 	for when, m := range moments {
 		inWorld(t, dueRows(3), func(w *world) {
 			done := false
@@ -211,6 +222,7 @@ func TestTabDeletedInMidRun(t *testing.T) {
 }
 
 func TestOP01ClearedAndResend(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.run("1")
@@ -232,6 +244,7 @@ func TestOP01ClearedAndResend(t *testing.T) {
 
 // Killed at row 200 of 300: every row's outcome is in the sheet or in the ledger.
 func TestOP06KilledInTheMiddle(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(300), func(w *world) {
 		first := w.install("first", "one", settings{"limit": "300", "first_run_limit": "0"})
 		l := first.mortal(0, false)
@@ -268,6 +281,7 @@ func TestOP06KilledInTheMiddle(t *testing.T) {
 // 2,000 rows at 30 a minute take more than an hour; the run lives on by itself, its
 // lease is kept, and another start attaches to it.
 func TestOP07LongRun(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 2 * time.Second}}}
 	const rows = 1000 // as many as one run may claim
 	inWorldWith(t, dueRows(rows), sheetsemu.Options{}, so, func(w *world) {
@@ -289,6 +303,7 @@ func TestOP07LongRun(t *testing.T) {
 // A ledger that fails before the claim leaves everything untouched; one that fails
 // later never leads to a second message, and nothing is lost once it works again.
 func TestLedgerFailsAtEveryCall(t *testing.T) {
+	t.Parallel()
 	for n := 1; ; n++ {
 		reached := false
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -23,6 +23,7 @@ func text(t *testing.T, m smtpsink.Message) string {
 }
 
 func TestSH01Placeholders(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{{"Key", "Recipient", "First name \u00a0", "State"}, {"k1", "a@x.test", "Ada", ""}}
 	columns := "{key: key, email: recipient, status: state}"
 	inWorld(t, rows, func(w *world) {
@@ -61,6 +62,7 @@ func (w *world) untouched() {
 }
 
 func TestSH02HeaderRenamed(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(2)
 	rows[0][1] = "E-mail"
 	inWorld(t, rows, func(w *world) {
@@ -81,6 +83,7 @@ func TestSH02HeaderRenamed(t *testing.T) {
 }
 
 func TestSH04HeaderWithLineBreak(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(1)
 	rows[0][2] = "Send\ndate"
 	inWorld(t, rows, func(w *world) {
@@ -91,6 +94,7 @@ func TestSH04HeaderWithLineBreak(t *testing.T) {
 }
 
 func TestSH05TabNames(t *testing.T) {
+	t.Parallel()
 	const title = "O'Brien Kunden 2026 é"
 	for _, a1 := range []string{`"'O''Brien Kunden 2026 é'!A1:Z"`, `"'O''Brien Kunden 2026 é'"`} {
 		inWorld(t, dueRows(1), func(w *world) {
@@ -106,6 +110,7 @@ func TestSH05TabNames(t *testing.T) {
 }
 
 func TestSH06ShortRows(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{{"key", "email", "due", "status"}, {"k1", "a@x.test", "2026-11-01"}}
 	inWorld(t, rows, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -116,6 +121,7 @@ func TestSH06ShortRows(t *testing.T) {
 }
 
 func TestSH07BlankRowBetween(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(3)
 	rows[2] = []any{}
 	inWorld(t, rows, func(w *world) {
@@ -130,6 +136,7 @@ func TestSH07BlankRowBetween(t *testing.T) {
 }
 
 func TestSH09BadAddresses(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(4)
 	rows[2][1], rows[3][1] = "", "not-an-address"
 	inWorld(t, rows, func(w *world) {
@@ -161,6 +168,7 @@ func TestSH09BadAddresses(t *testing.T) {
 }
 
 func TestSH10RepeatedKeys(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(4)
 	rows[2][0], rows[3][0] = "k1 ", "k2"
 	inWorld(t, rows, func(w *world) {
@@ -178,6 +186,7 @@ func TestSH10RepeatedKeys(t *testing.T) {
 }
 
 func TestSH11NoteAboveHeader(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{
 		{"Fleet, please do not sort"},
 		{"key", "email", "due", "status"},
@@ -204,6 +213,7 @@ func TestSH11NoteAboveHeader(t *testing.T) {
 }
 
 func TestSH15SerialDates(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{{"key", "email", "due", "status"}, {"k1", "a@x.test", 46027.375, ""}}
 	start := time.Date(2026, 1, 5, 7, 59, 0, 0, time.UTC)
 	inWorldAt(t, start, rows, sheetsemu.Options{}, smtpsink.Options{}, func(w *world) {
@@ -220,6 +230,7 @@ func TestSH15SerialDates(t *testing.T) {
 }
 
 func TestSH17Checkboxes(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{
 		{"key", "email", "status", "approve"},
 		{"k1", "a@x.test", "", false},
@@ -238,6 +249,7 @@ func TestSH17Checkboxes(t *testing.T) {
 }
 
 func TestSH19FormulasInStatus(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		w.emu.Edit(spreadsheet, func(b *sheetsemu.Book) {
 			b.Tab(tabTitle).SetFormula("D2", `=IF(F2<>"","done","")`, "")
@@ -255,6 +267,7 @@ func TestSH19FormulasInStatus(t *testing.T) {
 }
 
 func TestSH21EmptyTab(t *testing.T) {
+	t.Parallel()
 	inWorld(t, [][]any{}, func(w *world) {
 		w.alone(nil, func(in *install) {
 			d := in.run("1")
@@ -277,6 +290,7 @@ func TestSH21EmptyTab(t *testing.T) {
 }
 
 func TestSH23HostileCell(t *testing.T) {
+	t.Parallel()
 	const cell = "p\"w\\1\tx\ny"
 	rows := [][]any{{"key", "email", "status", "pw"}, {"k1", "a@x.test", "", cell}}
 	inWorld(t, rows, func(w *world) {
@@ -301,6 +315,7 @@ func TestSH23HostileCell(t *testing.T) {
 
 // Several key columns are kept apart, and a number is a key whatever its format.
 func TestKeysOfSeveralColumns(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{
 		{"email", "visit", "status", "key"},
 		{"a@x.test", 7, "", "x"},
@@ -321,6 +336,7 @@ func TestKeysOfSeveralColumns(t *testing.T) {
 
 // All optional columns are written, and only where mapped.
 func TestOptionalColumns(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{
 		{"key", "email", "status", "note", "sent", "claimed", "by", "tries"},
 		{"k1", "a@x.test", "", "old note", "", "", "", ""},

@@ -28,6 +28,7 @@ func sleepUntil(when time.Time) { time.Sleep(time.Until(when)) }
 // The job's zone comes before the sheet's, and the server's counts for nothing; a dry
 // run shows the moment with its offset.
 func TestTM02ZoneOfTheJobComesFirst(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(1)
 	rows[1][2] = "2026-11-30 09:00"
 	for name, tt := range map[string]struct{ zone, due string }{
@@ -59,6 +60,7 @@ func TestTM02ZoneOfTheJobComesFirst(t *testing.T) {
 
 // A tick outside the window claims nothing, and says when the window opens.
 func TestTM03WindowOnASaturday(t *testing.T) {
+	t.Parallel()
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +102,7 @@ func backlog(friday time.Time) [][]any {
 }
 
 func TestTM06BacklogAfterDowntime(t *testing.T) {
+	t.Parallel()
 	friday := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
 	monday := friday.Add(72 * time.Hour)
 	for policy, tt := range map[string]struct {
@@ -155,6 +158,7 @@ func TestTM06BacklogAfterDowntime(t *testing.T) {
 // Two instances whose clocks are a second apart make one run of a tick, also when it
 // finds nothing to do.
 func TestTickOfTwoInstancesIsOneRun(t *testing.T) {
+	t.Parallel()
 	nine := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
 	for _, n := range []int{0, 3} {
 		inWorld(t, dueRows(n), func(w *world) {
@@ -182,6 +186,7 @@ func TestTickOfTwoInstancesIsOneRun(t *testing.T) {
 
 // A tick that finds its predecessor still running leaves the rows to it.
 func TestTickBehindItsPredecessor(t *testing.T) {
+	t.Parallel()
 	nine := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
 	so := smtpsink.Options{UTF8: true, Rules: []smtpsink.Rule{{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 3 * time.Minute}}}
 	inWorldWith(t, dueRows(4), sheetsemu.Options{}, so, func(w *world) {
@@ -209,6 +214,7 @@ func TestTickBehindItsPredecessor(t *testing.T) {
 // A clock that was ahead for an hour has left a downtime behind that ends in a month:
 // what comes due until then is sent all the same.
 func TestDowntimeOfAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(1)
 	rows[1][2] = "2026-12-01"
 	inWorld(t, rows, func(w *world) {

@@ -11,6 +11,7 @@ import (
 // Columns that move in mid-run are found again by their headers, for marks and for
 // giving back.
 func TestColumnsMove(t *testing.T) {
+	t.Parallel()
 	for when, m := range moments {
 		for _, doubt := range []bool{false, true} {
 			inWorld(t, dueRows(3), func(w *world) {
@@ -39,6 +40,7 @@ func TestColumnsMove(t *testing.T) {
 }
 
 func TestTabRenamedInMidRun(t *testing.T) {
+	t.Parallel()
 	for when, m := range moments {
 		inWorld(t, dueRows(3), func(w *world) {
 			w.at(m, func(*sheetsemu.Tab) {})

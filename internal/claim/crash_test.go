@@ -31,6 +31,7 @@ func (in *install) mortal(dieAt int, after bool) *life {
 // that the next process does not put right: no second message, no row lost without
 // an alert, no claim left in the sheet.
 func TestCrashAtEveryCall(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(3)
 	rows[2][3] = "resend"
 	rows[3][3] = "failed 1/3: 451 try later"
@@ -94,6 +95,7 @@ func (w *world) dieAndRecover(n int, after bool) (died bool) {
 // A claim that landed beside its rows, by a process that died before it could see
 // that, is put back from what the ledger kept.
 func TestCrashAfterMisplacedClaim(t *testing.T) {
+	t.Parallel()
 	inWorld(t, busySheet(), func(w *world) {
 		before, statusBefore, _ := byKey(w.emu.Grid(spreadsheet, tabTitle))
 		w.at(moments["right at the claim"], func(tab *sheetsemu.Tab) { tab.InsertRows(3, 1) })
@@ -127,6 +129,7 @@ func TestCrashAfterMisplacedClaim(t *testing.T) {
 
 // A run that is paused past its lease and wakes sends nothing more.
 func TestPausedPastTheLease(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(3), func(w *world) {
 		paused := w.install("paused", "one", nil)
 		block := make(chan bool)
@@ -165,6 +168,7 @@ func TestPausedPastTheLease(t *testing.T) {
 // time: what was under way when it was saved is unknown, what the sheet shows as
 // sent is not sent again, and it says so.
 func TestLedgerWentBack(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(4), func(w *world) {
 		first := w.install("first", "one", settings{"limit": "2"})
 		var saved bool

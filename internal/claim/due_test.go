@@ -7,6 +7,7 @@ import (
 )
 
 func TestDueAt(t *testing.T) {
+	t.Parallel()
 	zone := func(name string) *time.Location {
 		z, err := time.LoadLocation(name)
 		if err != nil {
@@ -68,6 +69,7 @@ func TestDueAt(t *testing.T) {
 // Whatever the zone and the wall clock time, the instant is never early: no clock
 // in the zone has shown a later time before it that day.
 func TestInZoneIsNeverEarly(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Beirut", "Pacific/Apia", "UTC"} {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
@@ -85,6 +87,7 @@ func TestInZoneIsNeverEarly(t *testing.T) {
 }
 
 func TestLoadZone(t *testing.T) {
+	t.Parallel()
 	for name, offset := range map[string]int{"Europe/Berlin": 3600, "GMT-07:00": -7 * 3600, "Etc/GMT": 0} {
 		zone, err := LoadZone(name)
 		if err != nil {
@@ -121,6 +124,7 @@ func FuzzDueText(f *testing.F) {
 }
 
 func TestCivil(t *testing.T) {
+	t.Parallel()
 	for serial, want := range map[float64]string{
 		46027.375:          "2026-01-05T09:00:00Z",
 		46027:              "2026-01-05T00:00:00Z",

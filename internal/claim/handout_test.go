@@ -35,6 +35,7 @@ func (in *install) mustReceive(id, key string, o claim.Outcome, reason string) {
 }
 
 func TestClaimOnlyFromHandOutToTheEnd(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(5)
 	rows[0] = append(rows[0], "First name", "First name")
 	rows[1] = append(rows[1], "Ada", "Lovelace")
@@ -89,6 +90,7 @@ func TestClaimOnlyFromHandOutToTheEnd(t *testing.T) {
 
 // n8n sends all items of a node at once, with one execution id.
 func TestRowsAreHandedOutOnce(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(3), func(w *world) {
 		one, two := w.install("one", "one", nil), w.install("two", "one", nil)
 		defer one.close()
@@ -119,6 +121,7 @@ func TestRowsAreHandedOutOnce(t *testing.T) {
 }
 
 func TestRowsThatNobodySettlesAreUnknown(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(4), func(w *world) {
 		w.alone(nil, func(in *install) {
 			if rows, _ := in.claims("4711"); len(rows) != 4 {
@@ -165,6 +168,7 @@ func (b fasterBook) Orphans(ctx context.Context, job string) ([]claim.Message, [
 // Of two instances that find the same unsettled row one calls it unknown, with one
 // alert; to be the slower one is no error.
 func TestTwoRecoveriesOfAHandedRow(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.claims("4711")
@@ -185,6 +189,7 @@ func TestTwoRecoveriesOfAHandedRow(t *testing.T) {
 }
 
 func TestPersonsWordOutlastsALateReceipt(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.claims("4711")
@@ -203,6 +208,7 @@ func TestPersonsWordOutlastsALateReceipt(t *testing.T) {
 }
 
 func TestRowsThatNobodyFetchesAreGivenBack(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(nil, func(in *install) {
 			d := in.run("4711", claimOnly) // asks, and never collects
@@ -220,6 +226,7 @@ func TestRowsThatNobodyFetchesAreGivenBack(t *testing.T) {
 
 // A caller that comes late gets rows that were looked at again.
 func TestRowsAreConfirmedAgainForALateCaller(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(settings{"on_doubt": "skip"}, func(in *install) {
 			tk := in.start("4711", claimOnly)
@@ -239,6 +246,7 @@ func TestRowsAreConfirmedAgainForALateCaller(t *testing.T) {
 
 // Killed after the hand-out, before the answer: nobody gets the rows a second time.
 func TestHandOutThatWasLostIsADoubt(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		first := w.install("first", "one", nil)
 		if rows, _ := first.claims("4711"); len(rows) != 2 {
@@ -266,6 +274,7 @@ func TestHandOutThatWasLostIsADoubt(t *testing.T) {
 
 // Many receipts at once share their calls to the sheet.
 func TestReceiptsShareTheirCalls(t *testing.T) {
+	t.Parallel()
 	inWorldWith(t, dueRows(40), sheetsemu.Options{Faults: sheetsemu.Faults{Latency: 200 * time.Millisecond}}, lostAnswers(0), func(w *world) {
 		w.alone(nil, func(in *install) {
 			rows, _ := in.claims("4711")
@@ -292,6 +301,7 @@ func TestReceiptsShareTheirCalls(t *testing.T) {
 
 // The same name cannot stand for both kinds of run.
 func TestClaimAndRunAreDifferentRequests(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.claims("4711")
@@ -310,6 +320,7 @@ func TestClaimAndRunAreDifferentRequests(t *testing.T) {
 
 // A sheet that cannot be written does not lose a receipt.
 func TestReceiptWhileTheSheetIsAway(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.claims("4711")
@@ -331,6 +342,7 @@ func TestReceiptWhileTheSheetIsAway(t *testing.T) {
 // Killed at any call to the world, a run that hands rows out gives no row to two
 // callers, and leaves no row without an end or an alert.
 func TestCrashAtEveryCallOfAHandOut(t *testing.T) {
+	t.Parallel()
 	for _, after := range []bool{false, true} {
 		for n, died := 1, true; died; n++ {
 			t.Run(fmt.Sprintf("call %d/after %t", n, after), func(t *testing.T) {

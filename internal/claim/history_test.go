@@ -20,6 +20,7 @@ func every(interval, takes time.Duration, n int) claim.History {
 }
 
 func TestOverlapOfAHistory(t *testing.T) {
+	t.Parallel()
 	const minute = time.Minute
 	outlier := every(5*minute, minute, 100)
 	for i := range 5 {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestOneRunSendsEveryDueRow(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(3), func(w *world) {
 		w.alone(nil, func(in *install) {
 			d := in.run("4711")

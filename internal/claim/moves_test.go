@@ -82,6 +82,7 @@ func byKey(grid [][]string) (rows map[string]string, status map[string]string, k
 // Whatever a person does to the rows and whenever, no mail goes to a row that does
 // not carry the claim, marks land on the right rows, and nobody else's cell changes.
 func TestSH13RowsMove(t *testing.T) {
+	t.Parallel()
 	edits := map[string]func(tab *sheetsemu.Tab){
 		"row inserted on top":      func(tab *sheetsemu.Tab) { tab.InsertRows(2, 1) },
 		"rows inserted in between": func(tab *sheetsemu.Tab) { tab.InsertRows(9, 3) },
@@ -156,6 +157,7 @@ func (l absentLedger) Move(ctx context.Context, run claim.RunRef, ms []claim.Mov
 // A claim landed beside its rows, and the ledger is away for just that moment: what
 // stood there comes back all the same, and not what stood in the rows that were meant.
 func TestClaimMisplacedWhileTheLedgerIsAway(t *testing.T) {
+	t.Parallel()
 	for what, edit := range map[string]func(tab *sheetsemu.Tab){
 		"rows":    func(tab *sheetsemu.Tab) { tab.MoveRows(5, 4, 20) },
 		"columns": func(tab *sheetsemu.Tab) { tab.InsertColumns("D", 1) },
@@ -188,6 +190,7 @@ func TestClaimMisplacedWhileTheLedgerIsAway(t *testing.T) {
 }
 
 func TestForeignTextDuringWait(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(4), func(w *world) {
 		w.alone(nil, func(in *install) {
 			w.at(moments["during the wait"], func(tab *sheetsemu.Tab) { tab.Set("D3", "sending 4712") })
@@ -209,6 +212,7 @@ func TestForeignTextDuringWait(t *testing.T) {
 }
 
 func TestSkipLeavesOnlyDoubtfulRows(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(4), func(w *world) {
 		w.alone(settings{"on_doubt": "skip"}, func(in *install) {
 			w.at(moments["during the wait"], func(tab *sheetsemu.Tab) { tab.Set("D3", "mine") })
@@ -220,6 +224,7 @@ func TestSkipLeavesOnlyDoubtfulRows(t *testing.T) {
 }
 
 func TestGS05EditedDuringWait(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		edit func(tab *sheetsemu.Tab)
 		kind claim.DoubtKind
@@ -254,6 +259,7 @@ func TestGS05EditedDuringWait(t *testing.T) {
 }
 
 func TestFiveHundredRows(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(500), func(w *world) {
 		w.alone(settings{"limit": "500", "first_run_limit": "0"}, func(in *install) {
 			d := in.run("4711")
@@ -271,6 +277,7 @@ func TestFiveHundredRows(t *testing.T) {
 }
 
 func TestFirstRunLimit(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(12), func(w *world) {
 		w.alone(settings{"first_run_limit": "10"}, func(in *install) {
 			wantRun(t, in.run("a"), claim.RunStopped, 0)
@@ -282,6 +289,7 @@ func TestFirstRunLimit(t *testing.T) {
 }
 
 func TestDryRunTouchesNothing(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(3), func(w *world) {
 		w.alone(nil, func(in *install) {
 			d := in.run("dry", func(r *claim.Request) { r.DryRun = true })
@@ -303,6 +311,7 @@ func TestDryRunTouchesNothing(t *testing.T) {
 }
 
 func TestLimitCountsAfterTheLedger(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(6)
 	inWorld(t, rows, func(w *world) {
 		w.alone(settings{"limit": "2"}, func(in *install) {

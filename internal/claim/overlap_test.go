@@ -42,6 +42,7 @@ func (w *world) threeInstalls(ledgers [3]string, s settings, f func(ins []*insta
 }
 
 func TestOV01ThreeRunsOneLedger(t *testing.T) {
+	t.Parallel()
 	for round := range rounds {
 		inWorld(t, dueRows(3), func(w *world) {
 			w.threeInstalls([3]string{"one", "one", "one"}, nil, func(ins []*install) {
@@ -63,6 +64,7 @@ func TestOV01ThreeRunsOneLedger(t *testing.T) {
 }
 
 func TestOV02RunsSecondsApart(t *testing.T) {
+	t.Parallel()
 	so := smtpsink.Options{Rules: []smtpsink.Rule{{Phase: smtpsink.Dot, Action: smtpsink.Slow, Delay: 1500 * time.Millisecond}}}
 	inWorldWith(t, dueRows(10), sheetsemu.Options{}, so, func(w *world) {
 		w.alone(nil, func(in *install) {
@@ -86,6 +88,7 @@ func TestOV02RunsSecondsApart(t *testing.T) {
 }
 
 func TestOV03TwoTemplatesMilliSecondsApart(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(4), func(w *world) {
 		a := w.install("old", "one", settings{"message": `{subject: "from old {{key}}", text: "x"}`})
 		b := w.install("new", "one", settings{"message": `{subject: "from new {{key}}", text: "x"}`})
@@ -117,6 +120,7 @@ func TestOV03TwoTemplatesMilliSecondsApart(t *testing.T) {
 }
 
 func TestOV04TenCallsWithoutAName(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(5), func(w *world) {
 		w.alone(nil, func(in *install) {
 			var tickets []*claim.Ticket
@@ -137,6 +141,7 @@ func TestOV04TenCallsWithoutAName(t *testing.T) {
 }
 
 func TestManyCallsWithOneNameAreOneRun(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(nil, func(in *install) {
 			seqs := map[int64]bool{}
@@ -165,6 +170,7 @@ func TestManyCallsWithOneNameAreOneRun(t *testing.T) {
 }
 
 func TestOV05SeparateLedgers(t *testing.T) {
+	t.Parallel()
 	for round := range rounds {
 		inWorld(t, dueRows(5), func(w *world) {
 			w.threeInstalls([3]string{"a", "b", "c"}, nil, func(ins []*install) {
@@ -186,6 +192,7 @@ func TestOV05SeparateLedgers(t *testing.T) {
 // Without the fence, a run whose read-to-claim time exceeds the limit gives back
 // and sends nothing.
 func TestOV05TooSlowWithoutFence(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(5), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.sheet = withoutFence
@@ -207,6 +214,7 @@ func TestOV05TooSlowWithoutFence(t *testing.T) {
 // Without the fence, wait and second read keep our runs and a tool that claims by
 // plain writes apart.
 func TestForeignClaimerWithoutFence(t *testing.T) {
+	t.Parallel()
 	stopped := 0
 	for round := range rounds {
 		inWorld(t, dueRows(6), func(w *world) {
@@ -325,6 +333,7 @@ func (f *foreign) run() {
 }
 
 func TestOV12DelayedClaim(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(4), func(w *world) {
 		w.threeInstalls([3]string{"a", "b", "c"}, nil, func(ins []*install) {
 			// B's claim reaches the sheet only when its confirmation would have been too
@@ -348,6 +357,7 @@ func TestOV12DelayedClaim(t *testing.T) {
 // Alone with its delayed claim, a run finds out that it was not applied, sees to it
 // that it never will be, and claims anew.
 func TestLateClaimOfOneRun(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(4), func(w *world) {
 		w.alone(nil, func(in *install) {
 			w.emu.Script(sheetsemu.Rule{

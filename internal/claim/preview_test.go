@@ -70,6 +70,7 @@ func told(v claim.Preview) []string {
 }
 
 func TestOP02PreviewIsWhatARunWouldDo(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{
 		{"key", "email", "due", "status", "name"},
 		{"k2", "nobody", "2026-11-01", "", "Bob"},
@@ -124,6 +125,7 @@ func TestOP02PreviewIsWhatARunWouldDo(t *testing.T) {
 }
 
 func TestPreviewSaysWhyNothingGoes(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		s    settings
@@ -158,6 +160,7 @@ func TestPreviewSaysWhyNothingGoes(t *testing.T) {
 }
 
 func TestPreviewOfOneRow(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(5)
 	rows[2][2] = "2026-12-24"
 	rows[3][3] = "sent"
@@ -190,6 +193,7 @@ func TestPreviewOfOneRow(t *testing.T) {
 }
 
 func TestOP02PreviewToMe(t *testing.T) {
+	t.Parallel()
 	s := settings{"message": `{subject: "Hi {{key}}", text: "Dear {{key}}", html: "<p>{{key}}</p>", cc: "boss@x.test", bcc: "log@x.test", reply_to: "desk@x.test", unsubscribe_url: "https://u.test/?k={{key}}"}`}
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(s, func(in *install) {
@@ -227,6 +231,7 @@ func TestOP02PreviewToMe(t *testing.T) {
 }
 
 func TestPreviewToNobody(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(2)
 	rows[2][1] = "nobody"
 	inWorld(t, rows, func(w *world) {
@@ -255,6 +260,7 @@ func TestPreviewToNobody(t *testing.T) {
 }
 
 func TestPreviewOfABrokenJob(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(settings{"message": `{subject: "x", text: "{{Fist name}}"}`}, func(in *install) {
 			_, err := in.preview(claim.PreviewRequest{})
@@ -266,6 +272,7 @@ func TestPreviewOfABrokenJob(t *testing.T) {
 }
 
 func TestPreviewOfAJobWithoutMessage(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(settings{"message": "", "claim_only": "true"}, func(in *install) {
 			if _, err := in.preview(claim.PreviewRequest{}); !errors.Is(err, claim.ErrNoMail) {
@@ -276,6 +283,7 @@ func TestPreviewOfAJobWithoutMessage(t *testing.T) {
 }
 
 func TestPreviewIsBounded(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(260)
 	for i := 20; i <= 260; i++ {
 		rows[i][1] = "nobody"
@@ -297,6 +305,7 @@ func TestPreviewIsBounded(t *testing.T) {
 }
 
 func TestSH20HiddenRows(t *testing.T) {
+	t.Parallel()
 	hide := func(w *world) {
 		w.emu.Edit(spreadsheet, func(b *sheetsemu.Book) { b.Tab(tabTitle).FilterRow(3, true) })
 	}

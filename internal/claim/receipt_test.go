@@ -14,6 +14,7 @@ import (
 // A message that a run mailed itself is not a caller's to settle: its word would make
 // a message that may have left be sent again.
 func TestReceiptForARunThatMailsIsRefused(t *testing.T) {
+	t.Parallel()
 	inWorldWith(t, dueRows(1), sheetsemu.Options{}, lostAnswers(1), func(w *world) {
 		w.alone(settings{"retry_after": "1m"}, func(in *install) {
 			if d := in.run("4711"); d.Counts.Unknown != 1 {
@@ -39,6 +40,7 @@ func TestReceiptForARunThatMailsIsRefused(t *testing.T) {
 // A row is out for minutes, so that people copy it and make another one of the copy.
 // The copy carries the claim's text, which gets the outcome: that is said.
 func TestRowCopiedWhileItIsHandedOut(t *testing.T) {
+	t.Parallel()
 	inWorld(t, append(dueRows(1), []any{"", "", "", ""}), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.claims("4711")
@@ -62,6 +64,7 @@ func TestRowCopiedWhileItIsHandedOut(t *testing.T) {
 
 // Columns that move during the wait do not cost the caller the cells of its rows.
 func TestColumnsMoveBeforeTheHandOut(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(1)
 	rows[0] = append(rows[0], "First name")
 	rows[1] = append(rows[1], "Ada")
@@ -78,6 +81,7 @@ func TestColumnsMoveBeforeTheHandOut(t *testing.T) {
 
 // One word that comes twice at once is one word.
 func TestReceiptTwiceAtOnce(t *testing.T) {
+	t.Parallel()
 	inWorldWith(t, dueRows(1), sheetsemu.Options{Faults: sheetsemu.Faults{Latency: 200 * time.Millisecond}}, lostAnswers(0), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.claims("4711")
@@ -100,6 +104,7 @@ func TestReceiptTwiceAtOnce(t *testing.T) {
 
 // A late word that comes again changes nothing.
 func TestLateReleaseTwice(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.claims("4711")
@@ -116,6 +121,7 @@ func TestLateReleaseTwice(t *testing.T) {
 
 // Rows are not given to a caller that has hung up: the next one gets them.
 func TestRowsStayForTheNextCaller(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			tk := in.start("4711", claimOnly)
@@ -146,6 +152,7 @@ func (s slowSaves) Save(ctx context.Context, run claim.RunRef, d claim.Document)
 // out does not make it forget that: other requests are told when they were, and how
 // many.
 func TestRowsSettledAtOnceWereHandedOut(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.svc.Runs = slowSaves{in.ledger}

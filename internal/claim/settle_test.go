@@ -33,6 +33,7 @@ func (in *install) waiting() int {
 }
 
 func TestSettleAsSent(t *testing.T) {
+	t.Parallel()
 	inWorldWith(t, dueRows(2), sheetsemu.Options{}, lostAnswers(1), func(w *world) {
 		w.alone(settings{"on_doubt": "skip"}, func(in *install) {
 			in.run("1")
@@ -74,6 +75,7 @@ func TestSettleAsSent(t *testing.T) {
 
 // The note tells a row's last problem: none is left when the message turns out sent.
 func TestSettlingClearsTheNote(t *testing.T) {
+	t.Parallel()
 	rows := [][]any{{"key", "email", "status", "note"}, {"k1", "a@x.test", "", ""}, {"k2", "b@x.test", "", ""}}
 	inWorldWith(t, rows, sheetsemu.Options{}, lostAnswers(2), func(w *world) {
 		w.alone(settings{"columns": "{key: key, email: email, status: status, note: note}"}, func(in *install) {
@@ -100,6 +102,7 @@ func TestSettlingClearsTheNote(t *testing.T) {
 }
 
 func TestSettleAsResend(t *testing.T) {
+	t.Parallel()
 	inWorldWith(t, dueRows(2), sheetsemu.Options{}, lostAnswers(1), func(w *world) {
 		w.alone(settings{"on_doubt": "skip"}, func(in *install) {
 			in.run("1")
@@ -127,6 +130,7 @@ func TestSettleAsResend(t *testing.T) {
 
 // A wish that a run could not fulfil stays.
 func TestWishSurvivesGivingBack(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.run("1")
@@ -150,6 +154,7 @@ func TestWishSurvivesGivingBack(t *testing.T) {
 // "sent" typed over an unknown settles it in the ledger, too: clearing the cell
 // later does not bring it back.
 func TestSentTypedOverUnknown(t *testing.T) {
+	t.Parallel()
 	inWorldWith(t, dueRows(1), sheetsemu.Options{}, lostAnswers(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.run("1")
@@ -171,6 +176,7 @@ func TestSentTypedOverUnknown(t *testing.T) {
 
 // Until a run has taken it, a wish can be taken back.
 func TestWishTakenBack(t *testing.T) {
+	t.Parallel()
 	inWorldWith(t, dueRows(1), sheetsemu.Options{}, lostAnswers(1), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.run("1")

@@ -52,6 +52,7 @@ func onNetwork(seed uint64) simPlan {
 // TestSimulationOnPostgres plays seeds with ledgers in a real Postgres: installations that
 // share one and installations with one each.
 func TestSimulationOnPostgres(t *testing.T) {
+	t.Parallel()
 	if *simSeed != 0 {
 		replay(t, onPostgres, onNetwork(*simSeed), nil)
 		return

@@ -227,6 +227,7 @@ func (s *sim) quiet() []*proc {
 
 // TestSimulation plays seeds and checks the promise after each.
 func TestSimulation(t *testing.T) {
+	t.Parallel()
 	if *simSeed != 0 {
 		replay(t, inFiles, find(*simWithout+*simLike).planFor(*simSeed), find(*simWithout))
 		return

@@ -134,6 +134,7 @@ func eagerMoves(p *simPlan)    { p.eager, p.edits, p.statuses, p.moves = 150, 20
 // Without any one of its safeguards the promise does not hold, and the simulation
 // finds out.
 func TestSimulationHasTeeth(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

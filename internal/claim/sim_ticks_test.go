@@ -137,6 +137,7 @@ var strikes = map[string]func(k *tickers, minute int){
 // makes one run, and each row gets one message. Then all of them are down for twenty-five
 // minutes, and catch_up says what becomes of the rows of that time.
 func TestLG08TenTicks(t *testing.T) {
+	t.Parallel()
 	for strike, kill := range strikes {
 		for policy, tt := range map[string]struct{ instances, left int }{"all": {2, 0}, "newest": {3, 14}, "none": {2, 15}} {
 			t.Run(strike+"/"+policy, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestEveryStateIsReachedAndEnds(t *testing.T) {
+	t.Parallel()
 	reached := map[State]bool{Claimed: true}
 	for changed := true; changed; {
 		changed = false
@@ -33,6 +34,7 @@ func TestEveryStateIsReachedAndEnds(t *testing.T) {
 }
 
 func TestNothingLeavesAfterReturning(t *testing.T) {
+	t.Parallel()
 	for _, s := range []State{Returning, Returned} {
 		if CanMove(s, Sending) || CanMove(s, Confirmed) {
 			t.Errorf("a row that is %s could still be sent", s)
@@ -42,6 +44,7 @@ func TestNothingLeavesAfterReturning(t *testing.T) {
 
 // docs/PROTOCOL.md tells people what the code does; this keeps it true.
 func TestProtocolDocument(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile("../../docs/PROTOCOL.md")
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 )
 
 func TestParseStatus(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		text string
 		want Status
@@ -37,6 +38,7 @@ func TestParseStatus(t *testing.T) {
 }
 
 func TestStatusTextIsReadBack(t *testing.T) {
+	t.Parallel()
 	for outcome, kind := range map[Outcome]StatusKind{
 		Sent: StatusSent, Failed: StatusFailed, GaveUp: StatusGaveUp, Rejected: StatusRejected, Unknown: StatusUnknown,
 	} {
@@ -48,6 +50,7 @@ func TestStatusTextIsReadBack(t *testing.T) {
 }
 
 func TestOneLine(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"550 5.1.1\r\nno such\tuser": "550 5.1.1 no such user",
 		"a\x00b\x1bc":                "a b c",

@@ -10,6 +10,7 @@ import (
 
 // A claim that our ledger does not know is left alone, and reported once.
 func TestStaleForeignClaim(t *testing.T) {
+	t.Parallel()
 	rows := dueRows(2)
 	rows[1][3] = "sending 4712"
 	inWorld(t, rows, func(w *world) {
@@ -35,6 +36,7 @@ func TestStaleForeignClaim(t *testing.T) {
 // A claim text of ours that comes back after its row was settled says again what the
 // ledger says: somebody pasted an old state of the sheet, for instance.
 func TestOwnClaimTextComesBack(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(nil, func(in *install) {
 			in.run("1")

@@ -12,6 +12,7 @@ import (
 // Tabs of one spreadsheet do not refuse each other's claims: their numbers are hashed
 // with the tab into metadata ids, which belong to the whole spreadsheet.
 func TestTwoTabsOfOneSpreadsheet(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(3), func(w *world) {
 		w.emu.Edit(spreadsheet, func(b *sheetsemu.Book) {
 			tab := b.AddTab("Other")
@@ -34,6 +35,7 @@ func TestTwoTabsOfOneSpreadsheet(t *testing.T) {
 // An age is the greater of wall and monotonic time: a machine that slept between a
 // read and its claim has an old read, whatever its monotonic clock says.
 func TestSleepMakesAReadOld(t *testing.T) {
+	t.Parallel()
 	inWorld(t, dueRows(2), func(w *world) {
 		w.alone(nil, func(in *install) {
 			make0 := in.svc.Worker
