@@ -17,6 +17,7 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 	if err := p.read(ctx); err != nil {
 		return "", p.failed(readCause(err), err)
 	}
+	// A window by the spreadsheet's clock can be asked only now; any may have closed meanwhile.
 	if until, why := p.closed(); why != "" && p.show == nil {
 		p.notBefore(until, why)
 		return "", nil
