@@ -32,19 +32,59 @@ func TestTimesOfDayBySpreadsheet(t *testing.T) {
 	}
 }
 
-// What cannot say what time it is there is an error, not a guess.
-func TestTimesOfDayOfUnknownSpreadsheet(t *testing.T) {
+// A job whose schedule is held back leaves the rows of missed ticks, like any other, when
+// somebody asks for a run.
+func TestHeldBackLeavesMissedTicks(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, [][]any{{"key", "email", "due", "status"}, {"k1", "guest1@example.com", "2026-11-30 09:30", ""}})
+	config := s.config("one", `schedule: "0 9-20 * * *"`, "catch_up: none")
+	at := time.Date(2026, 11, 30, 9, 0, 30, 0, time.UTC)
+	if p, code := s.onceDue(config, at); code != exitOK {
+		t.Fatalf("exit %d: %s%s", code, p.out.String(), p.err.String())
+	}
+	s.emu.SetAccess(stageSheet, "", sheetsemu.NoAccess)
+	v := s.serveAt(config, func() time.Time { return at.Add(210 * time.Minute) })
+	s.emu.SetAccess(stageSheet, "", sheetsemu.CanWrite)
+	a := v.must(http.StatusOK, "POST", "/v1/runs", `{"run_id": "asked"}`)
+	if a.doc.Counts.Skipped != 1 || len(s.sink.Messages()) != 0 {
+		t.Errorf("%s: %s", a.doc.Outcome, a.doc.Detail)
+	}
+}
+
+// Each time that a schedule is held back anew is an alert.
+func TestHeldBackAlertsAnew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, dueRows(1))
-	config := s.config("nowhere", `schedule: "0 18 * * *"`)
-	s.edit(config, "spreadsheet: "+stageSheet, "spreadsheet: gone")
-	for _, args := range [][]string{{"run"}, {"preview"}} {
-		p := newProgram(nil)
-		code := p.Run(t.Context(), append([]string{"--config", config}, args...))
-		if said := p.err.String(); code != exitError || !strings.Contains(said, "set timezone in the job") || !strings.Contains(said, `"gone"`) {
-			t.Errorf("%v: exit %d: %s%s", args, code, p.out.String(), said)
+	config := s.config("one", `schedule: "0 18 * * *"`)
+	s.edit(config, "\n  test:\n", "\n  also:\n    spreadsheet: "+stageSheet+"\n    range: "+stageTab+"!A1:Z\n"+
+		"    columns: {key: key, email: email, status: status}\n    where: status == 'never'\n    schedule: '0 17 * * *'\n"+
+		"    message: {subject: none, text: none}\n  test:\n")
+	const no, yes = sheetsemu.NoAccess, sheetsemu.CanWrite
+	for day, access := range []sheetsemu.Access{no, no, yes, no} {
+		s.emu.SetAccess(stageSheet, "", access)
+		s.emu.ResetLog()
+		at := time.Date(2026, 12, 1+day, 18, 10, 0, 0, time.UTC)
+		p, code := s.onceDue(config, at)
+		if held := access == no; held != (code == exitError) || held != strings.Contains(p.out.String(), "test: held back") {
+			t.Errorf("day %d: exit %d: %s%s", day, code, p.out.String(), p.err.String())
+		}
+		if calls := s.emu.Counts(""); access == no && calls.Reads > 1 {
+			t.Errorf("day %d: %d reads of one spreadsheet to learn its zone", day, calls.Reads)
 		}
 	}
+	if n := s.heldAlerts(); n != 2 {
+		t.Errorf("%d alerts: %q", n, s.events())
+	}
+}
+
+// heldAlerts counts the alerts about the schedule of the job that was held back.
+func (s *stage) heldAlerts() (n int) {
+	for _, e := range s.events() {
+		if strings.Contains(e, "reported run_failed: not read") {
+			n++
+		}
+	}
+	return n
 }
 
 // A schedule waits for a spreadsheet that cannot be read when the service starts, with one
@@ -82,14 +122,8 @@ func TestScheduleHeldBack(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	held := 0
-	for _, e := range s.events() {
-		if strings.Contains(e, "reported run_failed: not read") {
-			held++
-		}
-	}
-	if held != 1 {
-		t.Errorf("%d alerts: %q", held, s.events())
+	if n := s.heldAlerts(); n != 1 {
+		t.Errorf("%d alerts: %q", n, s.events())
 	}
 }
 

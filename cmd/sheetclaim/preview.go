@@ -53,9 +53,6 @@ func (c *previewCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if err := m.learnClocks(ctx, p, req.Job); err != nil {
-		return err
-	}
 	v, err := p.service.Preview(ctx, req)
 	if err != nil {
 		return previewStatus(err)

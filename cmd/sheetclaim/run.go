@@ -57,9 +57,6 @@ func (c *runCmd) Run(ctx context.Context, m *Main, opts *cli) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if err := m.learnClocks(ctx, p, req.Job); err != nil {
-		return err
-	}
 	doc, err := m.carry(ctx, p, req)
 	if err != nil {
 		return err

@@ -48,7 +48,9 @@ func (m *Main) serve(ctx context.Context, cfg *job.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	p.held = m.holdBack(ctx, p)
+	if p.held = m.holdBackSoon(ctx, p); ctx.Err() != nil {
+		return nil
+	}
 	settled := make(chan struct{}, 1) // one is enough for all that was settled meanwhile
 	c := m.apiConfig(p, settled)
 	scheme := "http"

@@ -68,7 +68,13 @@ func (m *Main) onceDue(ctx context.Context, cfg *job.Config) (err error) {
 	if !scheduled(cfg) {
 		return errors.New("no job has a schedule: add one, or start runs with sheetclaim run")
 	}
-	p.held = m.holdBack(ctx, p)
+	held := m.holdBack(ctx, p)
+	for _, name := range held {
+		m.reportClock(ctx, p, name, "not read")
+	}
+	if ctx.Err() != nil {
+		return errors.New("stopped before any run began")
+	}
 	s, err := m.scheduler(ctx, p, cfg.JobNames()...)
 	if err != nil {
 		return err
@@ -85,8 +91,8 @@ func (m *Main) onceDue(ctx context.Context, cfg *job.Config) (err error) {
 	defer stopped()
 	var mu sync.Mutex
 	var worst error
-	none := len(p.held) == 0
-	for _, name := range p.held {
+	none := len(held) == 0
+	for _, name := range held {
 		fmt.Fprintf(m.Stdout, "%s: held back: the time zone of its spreadsheet could not be read\n", name)
 		worst = &statusError{code: exitError}
 	}

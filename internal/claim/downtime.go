@@ -16,7 +16,16 @@ func (p *pass) lookBack(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.missed(ctx); err != nil {
+	return p.countMissed(ctx, p.job.Zone)
+}
+
+// countMissed is missed, once: before the sheet is read if that can be, since a run that
+// cannot read it is the last one for the next.
+func (p *pass) countMissed(ctx context.Context, zone *time.Location) error {
+	if p.job.Missed == nil || p.looked {
+		return nil
+	}
+	if err := p.missed(ctx, zone); err != nil {
 		return p.failed(causeLedger, fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))
 	}
 	return nil
@@ -42,10 +51,7 @@ func (p *pass) behind(ctx context.Context) error {
 
 // missed finds out which ticks made no run, and writes down whose rows are to be
 // left: the next run would not know it any more.
-func (p *pass) missed(ctx context.Context) error {
-	if p.job.Missed == nil {
-		return nil
-	}
+func (p *pass) missed(ctx context.Context, zone *time.Location) error {
 	last, err := p.Ledger.LastTicks(ctx, p.job.Name, TickID(p.Now()), 2)
 	if err != nil {
 		return err
@@ -53,8 +59,11 @@ func (p *pass) missed(ctx context.Context) error {
 	last = slices.DeleteFunc(last, func(r RunRecord) bool { return r.Seq == p.order.Run.Seq })
 	var missed []time.Time
 	if len(last) > 0 { // a job whose schedule never ran has missed nothing
-		missed = p.job.Missed(last[0].ID, p.Now())
+		if missed, p.looked = p.job.Missed(last[0].ID, p.Now(), zone); !p.looked {
+			return nil // asked again when the sheet has said its zone
+		}
 	}
+	p.looked = true
 	if p.job.CatchUp == CatchNewest && len(missed) > 0 {
 		missed = missed[:len(missed)-1]
 	}

@@ -48,8 +48,9 @@ type Job struct {
 	CatchUp       CatchUp
 
 	// Missed answers the ticks of the schedule that came after the one which a run is
-	// named after, and for which it is too late now; nil: no schedule.
-	Missed func(lastRun string, now time.Time) []time.Time
+	// named after, and for which it is too late now; nil: no schedule. It goes by zone if the
+	// schedule's own is not known; nobody knows while neither is.
+	Missed func(lastRun string, now time.Time, zone *time.Location) (ticks []time.Time, known bool)
 
 	// Normal brings a key to its Unicode normal form (NFC); nil: keys stay as they are.
 	Normal func(key string) string

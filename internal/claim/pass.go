@@ -44,6 +44,7 @@ type pass struct {
 	show      *show      // of a preview; nil in every run
 	downtimes []Downtime // whose rows are left
 	backlog   int        // ticks that were missed and are made up for
+	looked    bool       // for ticks that were missed
 }
 
 // held is one row that the run took.

@@ -22,6 +22,10 @@ func (p *pass) pick(ctx context.Context) (Step, error) {
 		p.notBefore(until, why)
 		return "", nil
 	}
+	if err := p.countMissed(ctx, p.fit.zone); err != nil {
+		return "", err
+	}
+	p.fit.left = p.downtimes
 	wishes, err := p.hear(ctx, p.grid)
 	if err != nil {
 		return "", p.failed(causeLedger, fmt.Errorf("the ledger could not be read, so nothing was touched: %w", err))

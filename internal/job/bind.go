@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,16 +64,16 @@ func (s *Spec) open() func(time.Time, *time.Location) (bool, time.Time) {
 
 // missed answers the missed ticks of the schedule as the method asks for them; nil
 // without one.
-func (s *Spec) missed() func(string, time.Time) []time.Time {
+func (s *Spec) missed() func(string, time.Time, *time.Location) ([]time.Time, bool) {
 	if s.Schedule == "" {
 		return nil
 	}
-	return func(lastRun string, now time.Time) []time.Time {
-		if s.NeedsClock() {
-			return nil
+	return func(lastRun string, now time.Time, zone *time.Location) ([]time.Time, bool) {
+		if s.NeedsClock() && zone == nil {
+			return nil, false
 		}
-		ticks, _ := schedule.Missed(s.Schedule, s.Clock(), lastRun, now) // it was read when the file was
-		return ticks
+		ticks, _ := schedule.Missed(s.Schedule, cmp.Or(s.Clock(), zone), lastRun, now) // it was read when the file was
+		return ticks, true
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+	"golang.org/x/sync/singleflight"
 	api "google.golang.org/api/sheets/v4"
 
 	"github.com/sheetclaim/sheetclaim/internal/claim"
@@ -35,6 +36,7 @@ type login struct {
 type loginTransport struct {
 	base  http.RoundTripper
 	login *login
+	fetch singleflight.Group
 }
 
 // loginError is a token that could not be had.
@@ -44,10 +46,7 @@ func (e *loginError) Error() string { return "log in to Google: " + e.err.Error(
 func (e *loginError) Unwrap() error { return e.err }
 
 func (t *loginTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	token, err := t.login.source.Token()
-	if err == nil {
-		err = req.Context().Err() // the token may have taken longer than the call may
-	}
+	token, err := t.token(req.Context())
 	if err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close() // a RoundTripper must; there is nothing to lose
@@ -60,6 +59,21 @@ func (t *loginTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		authed.Header.Set("X-Goog-User-Project", t.login.project)
 	}
 	return t.base.RoundTrip(authed)
+}
+
+// token answers the account's token. A source knows no context, so that a call whose own
+// ends leaves it to fetch a token for the next; calls that wait at once share one try.
+func (t *loginTransport) token(ctx context.Context) (*oauth2.Token, error) {
+	fetched := t.fetch.DoChan("token", func() (any, error) { return t.login.source.Token() })
+	select {
+	case r := <-fetched:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*oauth2.Token), ctx.Err() // it may have taken longer than the call may
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // credentialsFile is what is read of a credentials file beside what oauth2 reads.
